@@ -1,0 +1,20 @@
+"""Hypothesis profiles: ``HYPOTHESIS_PROFILE=thorough pytest`` looks longer."""
+
+import os
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "modest", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("modest"), max_examples=3000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "modest"))
+
+# numba keeps a compiled kernel until the kernel's own file changes, though it has compiled the
+# rules into it: kernels that are older than the rules would test the rules of yesterday.
+PEBBLE = Path(__file__).parent.parent / "pebble"
+NEWEST = max((PEBBLE / name).stat().st_mtime for name in ("rules.py", "referee.py"))
+for index in PEBBLE.glob("**/__pycache__/*.nbi"):
+    if index.stat().st_mtime < NEWEST:
+        index.unlink(missing_ok=True)
