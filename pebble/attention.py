@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
+from weakref import WeakValueDictionary
 
 from pebble.checks import positive
 from pebble.errors import SizeError, UnknownName
@@ -24,6 +25,10 @@ from pebble.families import (
 SOFTMAXES = ("plain", "online")
 
 Unit = Callable[..., Tile]
+
+# Graphs that are in use, by the sizes of their problem: tiles belong to the families of one graph,
+# and a tile of one problem is to be a tile of an equal one.
+_GRAPHS: WeakValueDictionary[tuple[object, ...], FamilyGraph] = WeakValueDictionary()
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,7 @@ class Attention:
 
     @cached_property
     def graph(self) -> FamilyGraph:
-        """The computation graph.
+        """The computation graph; equal problems have the same one.
 
         Raises
         ------
@@ -154,7 +159,11 @@ class Attention:
         """
         if self.online and self.block is None:
             raise SizeError("block = None: an online softmax's graph needs its block of keys")
-        return _online(self) if self.online else _plain(self)
+        made = _GRAPHS.get(astuple(self))
+        if made is None:
+            made = _online(self) if self.online else _plain(self)
+            _GRAPHS[astuple(self)] = made
+        return made
 
 
 def _scores(p: Attention) -> tuple[Family, Family, Family, Family]:

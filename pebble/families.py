@@ -157,8 +157,13 @@ class Family:
         shape[self.axis] -= self.low
         return tuple(shape)
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """The number of vertices; unlike ``len``, it may exceed 64 bits."""
         return prod(self.owned)
+
+    def __len__(self) -> int:
+        return self.size
 
     def __getitem__(self, key: Any) -> Tile:
         """Give a tile: an index is an int, an affine expression, a block, or ``:``."""
@@ -252,11 +257,16 @@ class FamilyGraph:
     def __post_init__(self) -> None:
         bases = [0]
         for part in self.families:
-            bases.append(bases[-1] + len(part))
+            bases.append(bases[-1] + part.size)
         object.__setattr__(self, "bases", tuple(bases))
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """The number of vertices; unlike ``len``, it may exceed 64 bits."""
         return self.bases[-1]
+
+    def __len__(self) -> int:
+        return self.size
 
     def __getitem__(self, name: str) -> Family:
         """Give a family by its name."""
@@ -374,9 +384,9 @@ class FamilyGraph:
     @cached_property
     def input_words(self) -> int:
         """The number of inputs."""
-        return sum(len(p) for p in self.families if p.is_input)
+        return sum(p.size for p in self.families if p.is_input)
 
     @cached_property
     def output_words(self) -> int:
         """The number of outputs."""
-        return sum(len(p) for p in self.families if p.name in self.output_names)
+        return sum(p.size for p in self.families if p.name in self.output_names)

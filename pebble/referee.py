@@ -29,8 +29,8 @@ State = NDArray[np.uint8]
 # A tally holds one counter per op, then these.
 USED, PEAK, INDEX, TALLY_SIZE = 6, 7, 8, 9
 
-_judge: Any = njit(judge, cache=True, nogil=True)
-_after: Any = njit(after, cache=True, nogil=True)
+_judge: Any = njit(judge, cache=True, nogil=True, inline="always")
+_after: Any = njit(after, cache=True, nogil=True, inline="always")
 
 
 def header(op: int, preds: int, function: int = 0, weight: int = 1) -> int:
@@ -56,17 +56,18 @@ def run_stream(
     at, count, breach = 0, 0, 0
     used, peak = tally[USED], tally[PEAK]
     while at < length:
-        head = words[at]
-        op, weight, vertex = head & 7, head >> 19, words[at + 1]
+        # unsigned indices are not tested for counting from the end
+        head, v = words[np.uint64(at)], np.uint64(words[np.uint64(at + 1)])
+        op, weight = head & 7, head >> 19
         last = at + 2 + ((head >> 3) & 255)
         ready = True
         for p in range(at + 2, last):
-            ready &= state[words[p]] & RED != 0
-        now = int(state[vertex])
+            ready &= state[np.uint64(words[np.uint64(p)])] & RED != 0
+        now = int(state[v])
         breach = _judge(op, now, ready, False, used + weight <= cache, switches)
         if breach != 0:
             break
-        state[vertex] = _after(op, now)
+        state[v] = _after(op, now)
         if op == 3:
             used -= weight
         elif (op == 0 or op == 2) and not now & RED:
@@ -98,7 +99,8 @@ def run_codes(
     at, count, breach, size, weighted = 0, 0, 0, len(state), len(weights) > 0
     used, peak = tally[USED], tally[PEAK]
     while at < len(codes):
-        op, vertex = codes[at] & 7, codes[at] >> 3
+        code = codes[np.uint64(at)]
+        op, vertex = code & 7, code >> 3
         source, step, joined, ready = 0, 1, False, True
         if op == 4:
             source, step = codes[at + 1] if at + 1 < len(codes) else -1, 2
@@ -111,9 +113,12 @@ def run_codes(
         if op == 4:
             growth -= weights[source] if weighted else 1
         if op == 2 or op == 4:
-            for p in range(starts[vertex], starts[vertex + 1]):
-                ready &= state[np.uint64(preds[p])] & RED != 0
-                joined |= preds[p] == source
+            first, last = starts[v], starts[np.uint64(vertex + 1)]
+            for p in range(first, last):
+                ready &= state[np.uint64(preds[np.uint64(p)])] & RED != 0
+            if op == 4:
+                for p in range(first, last):
+                    joined |= preds[p] == source
         now = int(state[v])
         breach = _judge(op, now, ready, joined, used + growth <= cache, switches)
         if breach != 0:

@@ -12,7 +12,7 @@ from pebble.cost import Cost
 from pebble.errors import GraphError, IllegalMove, ProgramError
 from pebble.explain import absent, explain, unfinished
 from pebble.graph import ComputationGraph, explicit
-from pebble.moves import Label, Move, listed
+from pebble.moves import Label, Move
 from pebble.rules import BLUE, HONG_KUNG, Breach, Op, Rules
 from pebble.start import start_state, weights_of
 

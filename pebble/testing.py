@@ -174,7 +174,8 @@ def games(draw: st.DrawFn, max_vertices: int = 8, max_random: int = 24) -> Playe
 def finish(game: Game) -> None:
     """Play a game to its end: store all, then compute each vertex that isn't blue on its own.
 
-    It needs the least cache of the graph, and a copy left of all that can't be computed again.
+    It needs the least cache of the graph, and a copy left of all that can't be computed again;
+    else the game raises `IllegalMove`.
 
     Examples
     --------
@@ -193,7 +194,7 @@ def finish(game: Game) -> None:
         for name in preds:
             game.push(Move(Op.LOAD, name))
         tries = [Move(Op.COMPUTE, label), *(Move(Op.SLIDE, label, name) for name in preds)]
-        game.push(next(move for move in tries if move in game.legal_moves))
+        game.push(next((move for move in tries if move in game.legal_moves), tries[0]))
         _clear(game)
 
 

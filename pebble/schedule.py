@@ -1,0 +1,153 @@
+"""A schedule: a tile program for a problem and a cache, with its stated cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pebble.attention import Attention
+from pebble.cost import Cost
+from pebble.counter import count
+from pebble.moves import Move
+from pebble.rules import HONG_KUNG, Rules
+from pebble.tapes import Program, Tape
+
+if TYPE_CHECKING:
+    from pebble.expander import Expansion
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One way to pebble a problem's graph, as a certificate that the referee can check.
+
+    Parameters
+    ----------
+    name : str
+        The algorithm.
+    problem : Attention
+        What it computes.
+    cache : int
+        M, in words.
+    blocks : mapping of str to int
+        The sizes of its blocks.
+    closed_form : Cost
+        What its formula says it costs; the count and the replay must agree.
+    write : callable
+        Writes the tile moves on a tape.
+
+    Examples
+    --------
+    >>> import pebble, schedules
+    >>> schedule = schedules.flash2(pebble.Attention(n=12, d=2), cache=30)
+    >>> schedule
+    flash2(n=12, d=2, cache=30, rows=4, cols=1)
+    >>> schedule.count().io
+    192
+    >>> schedule.count() == schedule.replay() == schedule.closed_form
+    True
+    """
+
+    name: str
+    problem: Attention
+    cache: int
+    blocks: Mapping[str, int]
+    closed_form: Cost
+    write: Callable[[Tape], None]
+
+    @cached_property
+    def program(self) -> Program:
+        """The loops and tile moves."""
+        tape = Tape()
+        self.write(tape)
+        return tape.program
+
+    def count(self, rules: Rules = HONG_KUNG) -> Cost:
+        """Add up the tiles of the program; no move is checked. Fast for any size."""
+        return count(self.program, rules)
+
+    def replay(
+        self, rules: Rules = HONG_KUNG, progress: Callable[[int], None] | None = None
+    ) -> Cost:
+        """Have the referee check every move, and give the cost that it counts.
+
+        Parameters
+        ----------
+        rules : Rules
+            The game's rules.
+        progress : callable, optional
+            Called now and then with the number of moves judged so far.
+
+        Raises
+        ------
+        IllegalMove, Incomplete
+            The first move that the rules forbid; outputs that do not end blue.
+        """
+        from pebble.playback import replay
+
+        return replay(self._expansion(rules), self.cache, progress)
+
+    def execute(self, Q: ArrayLike, K: ArrayLike, V: ArrayLike) -> dict[str, NDArray[np.float64]]:
+        """Run the moves on numbers, in a fast memory that holds only what is red.
+
+        Parameters
+        ----------
+        Q, K, V : array_like
+            Shapes (n, d), (keys, d), (keys, value_dim); finite real numbers.
+
+        Returns
+        -------
+        dict of str to array
+            ``"O"``, of shape (n, value_dim), and ``"Lse"``, of shape (n,), if the problem has it.
+
+        Raises
+        ------
+        DataError
+            Wrong shapes, numbers that are not finite, or an overflow on the way.
+        IllegalMove, Incomplete
+            The moves are refereed too.
+
+        Examples
+        --------
+        With one key, attention returns that key's value.
+
+        >>> import pebble, schedules
+        >>> schedule = schedules.best(pebble.Attention(n=2, d=1, keys=1), cache=16)
+        >>> schedule.execute([[1.0], [2.0]], [[3.0]], [[5.0]])["O"].tolist()
+        [[5.0], [5.0]]
+        """
+        from pebble.executor import execute
+
+        operands = {"Q": Q, "K": K, "V": V}
+        return execute(self._expansion(HONG_KUNG), self.cache, operands)
+
+    def moves(self) -> Iterator[Move]:
+        """Give the moves one by one.
+
+        Examples
+        --------
+        >>> import pebble, schedules
+        >>> schedule = schedules.flash2(pebble.Attention(n=1, d=1), cache=8)
+        >>> [str(move) for move in schedule.moves()][:4]
+        ['load Q[0,0]', 'load K[0,0]', 'load V[0,0]', 'compute x[0,0,0]']
+        """
+        return self._expansion(HONG_KUNG).moves()
+
+    def _expansion(self, rules: Rules) -> Expansion:
+        from pebble.expander import Expansion
+
+        return Expansion(self.problem.graph, self.program, rules)
+
+    def __repr__(self) -> str:
+        p = self.problem
+        sizes = {"n": p.n, "d": p.d}
+        if p.keys != p.n:
+            sizes["keys"] = p.keys
+        if p.value_dim != p.d:
+            sizes["value_dim"] = p.value_dim
+        told = {**sizes, "cache": self.cache, **self.blocks}
+        return f"{self.name}({', '.join(f'{k}={v}' for k, v in told.items())})"
