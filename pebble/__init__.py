@@ -1,1 +1,71 @@
-"""Red-blue pebble games on attention's computation graphs, with every I/O counted exactly."""
+"""Red-blue pebble games on attention's computation graphs, with every I/O counted exactly.
+
+Examples
+--------
+>>> import pebble, schedules
+>>> problem = pebble.Attention(n=1024, d=64)
+>>> schedule = schedules.flash2(problem, cache=16384)
+>>> schedule.count().io
+1310720
+>>> round(schedule.count().io / pebble.bounds.lower(problem, cache=16384).value, 2)
+1.28
+"""
+
+from pebble import bounds, errors
+from pebble.attention import Attention
+from pebble.bounds import Bound
+from pebble.compare import Comparison, Sweep, compare, sweep
+from pebble.cost import Cost
+from pebble.errors import (
+    DataError,
+    GraphError,
+    IllegalMove,
+    Incomplete,
+    NotationError,
+    PebbleError,
+    ProgramError,
+    SizeError,
+    UnknownName,
+)
+from pebble.game import Game
+from pebble.graph import Graph, explicit
+from pebble.moves import Move, Vertex
+from pebble.registry import best, generators, register
+from pebble.rules import HONG_KUNG, Breach, Op, Rules
+from pebble.schedule import Schedule
+from pebble.tapes import Tape
+
+__all__ = [
+    "HONG_KUNG",
+    "Attention",
+    "Bound",
+    "Breach",
+    "Comparison",
+    "Cost",
+    "DataError",
+    "Game",
+    "Graph",
+    "GraphError",
+    "IllegalMove",
+    "Incomplete",
+    "Move",
+    "NotationError",
+    "Op",
+    "PebbleError",
+    "ProgramError",
+    "Rules",
+    "Schedule",
+    "SizeError",
+    "Sweep",
+    "Tape",
+    "UnknownName",
+    "Vertex",
+    "best",
+    "bounds",
+    "compare",
+    "errors",
+    "explicit",
+    "generators",
+    "register",
+    "sweep",
+]

@@ -1,0 +1,95 @@
+"""Lower bounds on the I/O, exact integers that say what they assume."""
+
+from __future__ import annotations
+
+from pebble.bounds import curves
+from pebble.bounds.bound import Bound, Problem
+from pebble.bounds.literature import (
+    any_multiplication,
+    fft,
+    hong_kung,
+    product_hong_kung,
+    product_reduction,
+    product_segments,
+    product_smith,
+    product_trivial,
+    score_trees,
+    trivial,
+)
+from pebble.bounds.segments import all_sums, all_sums_once, output_sums
+from pebble.checks import positive
+from pebble.rules import HONG_KUNG, Rules
+
+__all__ = [
+    "Bound",
+    "all_sums",
+    "all_sums_once",
+    "any_multiplication",
+    "curves",
+    "every",
+    "fft",
+    "hong_kung",
+    "lower",
+    "output_sums",
+    "product_hong_kung",
+    "product_reduction",
+    "product_segments",
+    "product_smith",
+    "product_trivial",
+    "score_trees",
+    "trivial",
+]
+
+
+def every(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> tuple[Bound, ...]:
+    """Give all lower bounds that apply and are positive, the largest first.
+
+    Weights above 1 only add I/O and take cache, so every bound holds with them too; only the
+    trivial one counts them.
+
+    Parameters
+    ----------
+    problem : Attention
+        The problem.
+    cache : int
+        M, in words.
+    rules : Rules
+        The game. Without recomputation theorem B is stronger; with sliding, bounds that rest on
+        Hong and Kung's partitions are left out.
+
+    Raises
+    ------
+    SizeError
+        A cache that is no positive integer.
+
+    Examples
+    --------
+    >>> from pebble.attention import Attention
+    >>> [bound.name for bound in every(Attention(n=64, d=4), cache=64)]
+    ['all sums', 'output sums', 'trivial', 'score trees']
+    """
+    positive("cache", cache, "the words of fast memory")
+    found = [trivial(problem, rules), output_sums(problem, cache)]
+    if rules.recompute:
+        found += [bound for bound in [all_sums(problem, cache)] if bound]
+    else:
+        found.append(all_sums_once(problem, cache))
+    if not rules.sliding:
+        found.append(score_trees(problem, cache))
+    if problem.pairs == problem.n * problem.keys:
+        found.append(product_reduction(problem, cache))
+    kept = [bound for bound in found if bound.value > 0]
+    return tuple(sorted(kept, key=lambda bound: -bound.value))
+
+
+def lower(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> Bound:
+    """Give the best lower bound that applies; see `every`.
+
+    Examples
+    --------
+    >>> from pebble.attention import Attention
+    >>> bound = lower(Attention(n=4, d=2), cache=1000)
+    >>> bound.value, bound.name
+    (32, 'trivial')
+    """
+    return every(problem, cache, rules)[0]

@@ -1,0 +1,211 @@
+r"""Bounds by cutting a game into segments and counting the sums that one of them can add.
+
+The two theorems are for the forward pass with either softmax, sums being chains in any order, any
+set of Z pairs, with sliding allowed, and with or without the logsumexp as an output. Write
+R = M + X and call the score tree of a pair (i, j) its products x, its sums s and its weight P.
+
+**Tracing.** A red pebble comes from a compute, or from a load of a blue pebble that a store of a
+red one made; followed back, it has one computing instance. (A pebble that slides to a vertex is a
+compute of that vertex.) So from what a game stores as O[i,c] one can go back step by step: to the
+instance of the last o, of the one before, down to the first step of the chain, which is what is
+made of the first product (a sum; a rescaled product; the quotient, where there is one key). These
+are the *useful* instances: one for every vertex of the n e output chains, e = value_dim. The times
+of a chain's instances increase along it.
+
+**Theorem A (output sums).** For every integer X >= 1, recomputation allowed::
+
+    Q >= X (ceil(Z e / f(R)) - 1) + L,    f(R) = max{ (R/3)^(3/2),  R^2 / (16 d),  R },
+
+L = n with the logsumexp as an output and 0 without. At X = M and M >= 4.75 d^2 that is about
+4 Z d e / M - M: the leading term of FlashAttention-2 for d = e.
+
+*Proof.* Charge one virtual load at the first step of each useful chain, n e in all. The game has
+at least n e + L stores, so Q >= L' + L with L' = loads + virtual loads. Cut the game into segments
+with X of these each, moves after the last belonging to the last segment, which may have fewer. In a
+segment let A hold what is red at its start, what it loads, and for each virtual load the chain; so
+|A| <= M + X = R. Let W hold the (i, j, c) whose product y[i,j,c] is used in the segment by a useful
+step of its chain: Z e over all segments.
+
+1. For each (i, c) that W touches, A has a vertex of that chain: go back from the step; either it
+   uses a pebble whose useful instance is older than the segment, which is red at the start or
+   loaded, or the first step is in the segment and was charged. Let there be a_o of those.
+2. For (i, j, c) in W, y[i,j,c] is in A, which serves this element alone (a_y of those); or it was
+   computed in the segment, so V[j,c] is in A (a_v of those) and P[i,j] is red in the segment.
+3. If P[i,j] is red in the segment, a vertex of its score tree is in A (call the pair charged; there
+   are at most a_c), or the whole tree is computed in the segment and all d entries of Q[i,:] and of
+   K[j,:] are in A. With a_q entries of Q and K in A the second kind lies in (rows) x (columns), and
+   d rows + d columns <= a_q: at most (a_q / 2d)^2 pairs.
+
+By Loomis and Whitney the elements of W whose y is computed in the segment number at most the root
+of the product of their projections, so::
+
+    |W| <= sqrt((a_c + (a_q / 2d)^2) a_v a_o) + a_y,    a_c + a_q + a_v + a_o + a_y <= R.
+
+For a fixed a_c + a_q the first factor is convex in a_q, so a_c or a_q is 0. The root is then at
+most (R'/3)^(3/2) or, with a_q = R'/2 and a_v = a_o = R'/4, at most R'^2 / (16 d), R' = R - a_y;
+both are convex in a_y, as is their sum with a_y, so the maximum is at a_y = 0 or a_y = R. Hence
+|W| <= f(R), there are at least Z e / f(R) segments, and all but the last have X of L'. []
+
+**Theorem B (all sums).** If each vertex is computed at most once, for every integer X >= 1::
+
+    Q >= X (ceil(Z (d + e) / g(R)) - 1) - Z + L,    g(R) = max{ (R/3)^(3/2),  R }.
+
+If recomputation is allowed, for every integer X >= 1 with d X >= g(R)::
+
+    Q >= X Z (d + e) / g(R) - X - Z + L.
+
+At X = 2M both are about 2 Z (d + e) / sqrt(M) - Z - 2M; there the condition says M <= 4 d^2 (for
+M >= 9, d >= 2).
+
+*Proof, each vertex computed once.* As for A, with one more virtual load for the first step of each
+score chain (its first sum; the product itself where d = 1): Q >= L' - Z + L. Count the products of
+the score chains too, each in the segment that adds it. Now every pair that a counted product
+touches has an element of its score tree, or its virtual load, in A: going back along the score
+chain ends at a pebble older than the segment or at the first step. So with a_q and a_k entries of Q
+and of K, and a_x and a_y products in A that serve one element each, the segment counts at most::
+
+    sqrt(a_q a_k a_c) + sqrt(a_c a_v a_o) + a_x + a_y
+        <= sqrt(a_c) (R' - a_c) / 2 + a_x + a_y <= max{ (R/3)^(3/2), R }. []
+
+*Proof, recomputation allowed.* A pair's score may now be formed anew many times, and charging each
+time is too dear; but forming it anew adds more sums to count. From each useful step that uses a
+y computed from P[i,j], trace P and go back along its score chain. The instances so met form, for
+each pair, a forest: two paths that meet are one from there back to the first step, the root.
+Choose for each root one path of d products from it to a P; paths of different roots are disjoint.
+Go through the game in order, and charge a virtual load at a root whose pair has no element of its
+score tree, and no virtual load, in A so far in this segment. Let v_p be the charges of pair p, w_p
+the stores of vertices of its score tree, and U_p the number of different (segment, k) such that
+the segment adds the product k of p on a chosen path. As before every pair that a counted product
+touches has an element in A, so a segment counts at most g(R), and::
+
+    Q >= loads + n e + L + sum w_p >= X (sum U_p + Z e) / g(R) - X + L - sum (v_p - w_p).
+
+It suffices that (U_p - d) X / g(R) + w_p >= v_p - 1 for each pair. Take a charged root, in segment
+t. If its path goes from some segment to a later one by a store and a load, that store pays for the
+charge; different roots have different paths, so different stores. Otherwise the path runs through
+the segments t, t+1, ..., t+u with a red pebble from each to the next, so p has an element in A from
+the start of each of t+1, ..., t+u and no other root of p is charged there: the d different
+(segment, k) of this path are counted for no other such root. So if a of the v_p charges are of this
+second kind, a >= 1, then U_p >= d a, and d X >= g(R) gives (U_p - d) X / g(R) >= a - 1, while
+w_p >= v_p - a. If a = 0, then w_p >= v_p, and U_p >= d since one path has d different k. []
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+
+from pebble.bounds.bound import Bound, Problem, below, ceil_div, ceil_sqrt
+
+FORWARD = "forward pass, sums in chains, sliding allowed"
+
+
+def output_sums(problem: Problem, cache: int) -> Bound:
+    """Give theorem A: by the output sums that a segment can add; recomputation allowed.
+
+    Examples
+    --------
+    >>> from pebble.attention import Attention
+    >>> output_sums(Attention(n=65536, d=64), cache=65536).value  # near 4 n^2 d^2 / M
+    1073741820
+    """
+    work = problem.pairs * problem.value_dim
+    value = best_cut(work, cache, 16 * problem.d) + (problem.n if problem.logsumexp else 0)
+    return Bound(
+        value,
+        "output sums",
+        f"{FORWARD}, recomputation allowed",
+        "proved in pebble.bounds.segments, theorem A",
+    )
+
+
+def all_sums_once(problem: Problem, cache: int) -> Bound:
+    """Give theorem B where each vertex is computed at most once."""
+    work = problem.pairs * (problem.d + problem.value_dim)
+    value = best_cut(work, cache, None) - problem.pairs
+    return Bound(
+        value + (problem.n if problem.logsumexp else 0),
+        "all sums",
+        f"{FORWARD}, each vertex computed at most once",
+        "proved in pebble.bounds.segments, theorem B",
+    )
+
+
+def all_sums(problem: Problem, cache: int) -> Bound | None:
+    """Give theorem B where recomputation is allowed; None where its condition holds for no X."""
+    work, pairs, d = problem.pairs * (problem.d + problem.value_dim), problem.pairs, problem.d
+
+    def applies(x: int) -> bool:
+        r = cache + x
+        return d * x >= r and 27 * (d * x) ** 2 >= r**3
+
+    def value(x: int) -> int:
+        r = cache + x
+        return min(ceil_sqrt(27 * (x * work) ** 2, r**3), ceil_div(x * work, r)) - x - pairs
+
+    # X / (R/3)^(3/2) is largest at X = 2M: the condition holds there if it holds anywhere. X / R
+    # grows beyond, and counts while R < 27.
+    top = 2 * cache
+    if not applies(top):
+        return None
+    least = 1 + bisect_left(range(1, top + 1), True, key=applies)
+    best = max(peak(value, least, top), *(value(x) for x in range(top, top + 28) if applies(x)))
+    return Bound(
+        best + (problem.n if problem.logsumexp else 0),
+        "all sums",
+        f"{FORWARD}, recomputation allowed",
+        "proved in pebble.bounds.segments, theorem B",
+    )
+
+
+def best_cut(work: int, cache: int, quadratic: int | None) -> int:
+    """Give the largest X (ceil(work / f(M + X)) - 1) over X, 0 if there is none above.
+
+    f(R) = max{(R/3)^(3/2), R^2 / quadratic, R}, without the middle one if `quadratic` is None.
+
+    Where segments are few, it is looked for by their number: there are more than q while
+    f(R) < work / q, and q (R - M) is the bound for the largest such R. Where they are many, by X.
+
+    Examples
+    --------
+    With work = 100 and M = 10: f(R) < 100 / 2 up to R = 40, where (40/3)^(3/2) = 48.7, so there are
+    two full segments of 30 words; f(R) < 100 / 3 up to R = 31 makes 3 * 21, the best.
+
+    >>> best_cut(100, 10, None)
+    63
+    """
+
+    def by_number(q: int) -> int:
+        def short(r: int) -> bool:
+            cubic = r**3 * q * q < 27 * work * work
+            return cubic and r * q < work and (quadratic is None or r * r * q < quadratic * work)
+
+        guesses = [3 * (work / q) ** (2 / 3), work / q]
+        guesses += [(quadratic * work / q) ** 0.5] if quadratic else []
+        return q * (below(short, int(min(guesses))) - cache)
+
+    def by_length(x: int) -> int:
+        r = cache + x
+        segments = [ceil_sqrt(27 * work * work, r**3), ceil_div(work, r)]
+        segments += [ceil_div(quadratic * work, r * r)] if quadratic else []
+        return x * (min(segments) - 1)
+
+    most = ceil_div(work, cache)
+    return max(peak(by_number, 1, most), peak(by_length, 1, 4 * cache), 0)
+
+
+def peak(value: Callable[[int], int], low: int, high: int, window: int = 256) -> int:
+    """Give the largest value over integers of a function with one peak, but for rounding.
+
+    The search narrows by thirds, then looks at every point of a window and at the smallest
+    arguments, where rounding weighs most. What it returns is the value at some point.
+    """
+    few = min(high, low + window)
+    best = max(map(value, range(low, few + 1)))
+    while high - low > window:
+        third = (high - low) // 3
+        if value(low + third) < value(high - third):
+            low += third
+        else:
+            high -= third
+    return max(best, *map(value, range(low, high + 1)))

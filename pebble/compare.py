@@ -1,0 +1,374 @@
+"""All known schedules for a problem and a cache, beside the best lower bound."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from pebble import bounds
+from pebble.attention import Attention
+from pebble.bounds import Bound
+from pebble.checks import positive
+from pebble.cost import Cost
+from pebble.errors import PebbleError, SizeError, UnknownName
+from pebble.registry import best, generators
+from pebble.rules import HONG_KUNG, Rules
+from pebble.schedule import Schedule
+from pebble.table import Table
+
+WORD_BYTES = {"fp8": 1, "fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One schedule of a comparison.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule.
+    rule : str
+        How its blocks were chosen: "best" or "published".
+    cost : Cost
+        What it costs for one head.
+    ratio : float
+        Its I/O over the best lower bound.
+    """
+
+    schedule: Schedule
+    rule: str
+    cost: Cost
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Schedules beside the best lower bound; a table in a terminal and in a notebook.
+
+    Parameters
+    ----------
+    problem : Attention
+        What one head computes.
+    cache : int
+        M, in words.
+    rules : Rules
+        The game in which the bound holds; the schedules are legal in it.
+    bound : Bound
+        The largest lower bound that applies, for one head.
+    rows : sequence of Row
+        The schedules that fit the cache, cheapest first.
+    refused : mapping of str to str
+        The others, and why they don't fit.
+    copies : int
+        Heads times batch. Each plays its own game, so words and bounds multiply.
+    word_bytes : int
+        Bytes of a word.
+    """
+
+    problem: Attention
+    cache: int
+    rules: Rules
+    bound: Bound
+    rows: tuple[Row, ...]
+    refused: tuple[tuple[str, str], ...]
+    copies: int = 1
+    word_bytes: int = 2
+
+    @property
+    def table(self) -> Table:
+        """The rows as a table: words of all heads and batches, the peak of one cache."""
+        head = "schedule|blocks|loads|stores|I/O words|I/O bytes|peak|computes|I/O / bound".split(
+            "|"
+        )
+        return Table(self.title, tuple(head), tuple(map(self._cells, self.rows)), tuple(self.notes))
+
+    def _cells(self, row: Row) -> tuple[str, ...]:
+        cost, by = row.cost, self.copies
+        sizes = " ".join(f"{name}={size}" for name, size in row.schedule.blocks.items())
+        words = (cost.loads * by, cost.stores * by, cost.io * by, cost.io * by * self.word_bytes)
+        return (
+            f"{row.schedule.name}, {row.rule}",
+            sizes,
+            *(f"{number:,}" for number in (*words, cost.peak, cost.computes * by)),
+            f"{row.ratio:.4f}",
+        )
+
+    @property
+    def title(self) -> str:
+        """What is compared, in one line."""
+        p = self.problem
+        told = f"attention, n = {p.n}, keys = {p.keys}, d = {p.d}, value_dim = {p.value_dim}"
+        told += f", {p.softmax} softmax, cache M = {self.cache} words"
+        told += f" of {self.word_bytes} bytes"
+        return told + (f", {self.copies} copies (heads x batch)" if self.copies > 1 else "")
+
+    @property
+    def notes(self) -> list[str]:
+        """The bound and the schedules that don't fit, a line each."""
+        game = "recomputation allowed" if self.rules.recompute else "each vertex computed once"
+        bound = self.bound
+        total = f"{bound.value * self.copies:,} words"
+        lines = [
+            f"lower bound: {total} ({game}) by {bound.name}; {bound.reference}",
+            f"it assumes: {bound.assumes}",
+        ]
+        return lines + [f"does not fit: {why}" for _, why in self.refused]
+
+    def to_dict(self) -> dict[str, object]:
+        """Give everything as plain values, for JSON."""
+        p, by = self.problem, self.copies
+        return {
+            "problem": {
+                "n": p.n,
+                "keys": p.keys,
+                "d": p.d,
+                "value_dim": p.value_dim,
+                "softmax": p.softmax,
+                "logsumexp": p.logsumexp,
+            },
+            "cache": self.cache,
+            "copies": by,
+            "word_bytes": self.word_bytes,
+            "recompute": self.rules.recompute,
+            "bound": {
+                "words": self.bound.value * by,
+                "name": self.bound.name,
+                "assumes": self.bound.assumes,
+                "reference": self.bound.reference,
+            },
+            "schedules": [
+                {
+                    "name": row.schedule.name,
+                    "rule": row.rule,
+                    "blocks": dict(row.schedule.blocks),
+                    "loads": row.cost.loads * by,
+                    "stores": row.cost.stores * by,
+                    "io_words": row.cost.io * by,
+                    "io_bytes": row.cost.io * by * self.word_bytes,
+                    "peak": row.cost.peak,
+                    "computes": row.cost.computes * by,
+                    "ratio": row.ratio,
+                }
+                for row in self.rows
+            ],
+            "refused": dict(self.refused),
+        }
+
+    def __str__(self) -> str:
+        return self.table.text()
+
+    def _repr_html_(self) -> str:
+        return self.table.html()
+
+
+Judge = Callable[[Schedule], Cost]
+
+
+def compare(
+    problem: Attention,
+    cache: int,
+    *,
+    rules: Rules = HONG_KUNG,
+    heads: int = 1,
+    batch: int = 1,
+    dtype: str = "fp16",
+    judge: Judge = Schedule.count,
+) -> Comparison:
+    """Set every registered schedule that fits beside the best lower bound.
+
+    Parameters
+    ----------
+    problem : Attention
+        What one head computes.
+    cache : int
+        M, in words.
+    rules : Rules
+        The game of the bound. With ``recompute=False`` bounds are larger, and every schedule here
+        computes each vertex once, so it is legal in that game too.
+    heads, batch : int
+        How many times the problem is solved.
+    dtype : {"fp8", "fp16", "bf16", "fp32", "fp64"}
+        What a word is, for bytes.
+    judge : callable
+        Gives a schedule's cost: `Schedule.count` (default), or `Schedule.replay` to have the
+        referee check every move.
+
+    Raises
+    ------
+    SizeError, UnknownName
+        Sizes that are not positive integers; an unknown dtype; a cache that no schedule fits.
+
+    Examples
+    --------
+    >>> import pebble, schedules
+    >>> comparison = pebble.compare(pebble.Attention(n=64, d=8), cache=512)
+    >>> [(row.schedule.name, row.cost.io) for row in comparison.rows][0]
+    ('flash2', 4096)
+    """
+    copies = positive("heads", heads, "the number of heads")
+    copies *= positive("batch", batch, "the batch size")
+    if dtype not in WORD_BYTES:
+        raise UnknownName(f"dtype = {dtype!r}: known are {', '.join(WORD_BYTES)}")
+    bound = bounds.lower(problem, cache, rules)
+    rows, refused = [], []
+    for name, rule, make in _variants(problem, cache):
+        try:
+            schedule = make()
+        except SizeError as error:
+            refused.append((f"{name}, {rule}", str(error)))
+            continue
+        cost = judge(schedule)
+        rows.append(Row(schedule, rule, cost, cost.io / bound.value))
+    if not rows:
+        raise SizeError("; ".join(why for _, why in refused))
+    rows.sort(key=lambda row: row.cost.io)
+    return Comparison(
+        problem, cache, rules, bound, tuple(rows), tuple(refused), copies, WORD_BYTES[dtype]
+    )
+
+
+def _variants(problem: Attention, cache: int) -> Iterable[tuple[str, str, Callable[[], Schedule]]]:
+    """Give each generator with its best blocks, and with those of its paper if it has them."""
+    for generator in generators():
+        yield generator.__name__, "best", lambda g=generator: g(problem, cache)  # type: ignore[misc]
+        if "blocks" in inspect.signature(generator).parameters:
+            yield (
+                generator.__name__,
+                "published",
+                lambda g=generator: g(problem, cache, blocks="published"),  # type: ignore[misc]
+            )
+
+
+@dataclass(frozen=True)
+class Point:
+    """The cheapest schedule at one cache, and the best bounds in both games.
+
+    Parameters
+    ----------
+    cache : int
+        M, in words.
+    schedule : Schedule
+        The cheapest known.
+    io : int
+        Its I/O, in words.
+    bound : Bound
+        The best lower bound with recomputation allowed.
+    once : Bound
+        The best lower bound when each vertex is computed once.
+    """
+
+    cache: int
+    schedule: Schedule
+    io: int
+    bound: Bound
+    once: Bound
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The cheapest schedule against the best bound, over caches.
+
+    Parameters
+    ----------
+    problem : Attention
+        What is computed.
+    points : sequence of Point
+        One for each cache.
+    """
+
+    problem: Attention
+    points: tuple[Point, ...]
+
+    @property
+    def table(self) -> Table:
+        """A row for each cache: the ratio in both games."""
+        p = self.problem
+        head = "M|M / d^2|schedule|I/O words|bound|ratio|by|bound, once|ratio, once|by".split("|")
+        rows = [
+            (
+                f"{q.cache:,}",
+                f"{q.cache / p.d**2:.3f}",
+                q.schedule.name,
+                f"{q.io:,}",
+                f"{q.bound.value:,}",
+                f"{q.io / q.bound.value:.4f}",
+                q.bound.name,
+                f"{q.once.value:,}",
+                f"{q.io / q.once.value:.4f}",
+                q.once.name,
+            )
+            for q in self.points
+        ]
+        title = f"cheapest schedule over best bound, n = {p.n}, keys = {p.keys}, d = {p.d}"
+        title += f", value_dim = {p.value_dim}, {p.softmax} softmax"
+        notes = (
+            "bound: recomputation allowed; bound, once: each vertex computed once, "
+            "as every schedule here does",
+        )
+        return Table(title, tuple(head), tuple(rows), notes)
+
+    def to_dict(self) -> dict[str, object]:
+        """Give everything as plain values, for JSON."""
+        p = self.problem
+        return {
+            "problem": {"n": p.n, "keys": p.keys, "d": p.d, "value_dim": p.value_dim},
+            "points": [
+                {
+                    "cache": q.cache,
+                    "schedule": q.schedule.name,
+                    "blocks": dict(q.schedule.blocks),
+                    "io_words": q.io,
+                    "bound": q.bound.value,
+                    "bound_name": q.bound.name,
+                    "once_bound": q.once.value,
+                    "once_bound_name": q.once.name,
+                }
+                for q in self.points
+            ],
+        }
+
+    def __str__(self) -> str:
+        return self.table.text()
+
+    def _repr_html_(self) -> str:
+        return self.table.html()
+
+
+def sweep(problem: Attention, caches: Sequence[int]) -> Sweep:
+    """Find the cheapest schedule and the best bounds at each of several caches.
+
+    Parameters
+    ----------
+    problem : Attention
+        What is computed.
+    caches : sequence of int
+        Values of M, in words.
+
+    Raises
+    ------
+    PebbleError
+        A cache that no schedule fits; no caches at all.
+
+    Examples
+    --------
+    >>> import pebble, schedules
+    >>> found = pebble.sweep(pebble.Attention(n=64, d=8), [32, 1024])
+    >>> [point.schedule.name for point in found.points]
+    ['small_cache', 'flash2']
+    """
+    if not caches:
+        raise PebbleError("caches is empty: give at least one")
+    points = []
+    for cache in caches:
+        schedule = best(problem, cache)
+        points.append(
+            Point(
+                cache,
+                schedule,
+                schedule.count().io,
+                bounds.lower(problem, cache),
+                bounds.lower(problem, cache, Rules(recompute=False)),
+            )
+        )
+    return Sweep(problem, tuple(points))
