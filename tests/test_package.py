@@ -54,3 +54,10 @@ def test_every_exception_has_the_one_root():
 def test_all_names_exist():
     assert all(hasattr(pebble, name) for name in pebble.__all__)
     assert all(hasattr(schedules, name) for name in schedules.__all__)
+
+
+def test_ci_runs_the_test_command_of_the_readme():
+    (command,) = [
+        line for line in (ROOT / "README.md").read_text().splitlines() if "-m pytest -n" in line
+    ]
+    assert command == (ROOT / ".ci" / "run").read_text().splitlines()[-1]
