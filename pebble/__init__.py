@@ -14,7 +14,7 @@ Examples
 from pebble import bounds, errors
 from pebble.attention import Attention
 from pebble.bounds import Bound
-from pebble.compare import Comparison, Sweep, compare, sweep
+from pebble.compare import Comparison, compare
 from pebble.cost import Cost
 from pebble.errors import (
     DataError,
@@ -33,6 +33,7 @@ from pebble.moves import Move, Vertex
 from pebble.registry import best, generators, register
 from pebble.rules import HONG_KUNG, Breach, Op, Rules
 from pebble.schedule import Schedule
+from pebble.sweep import Sweep, sweep
 from pebble.tapes import Tape
 
 __all__ = [

@@ -13,11 +13,12 @@ from typing import NoReturn
 import schedules  # noqa: F401  (registers its generators)
 from pebble import bounds
 from pebble.attention import SOFTMAXES, Attention
-from pebble.compare import WORD_BYTES, Comparison, Sweep, compare, sweep
+from pebble.compare import WORD_BYTES, Comparison, compare
 from pebble.cost import Cost
 from pebble.errors import PebbleError
 from pebble.rules import Rules
 from pebble.schedule import Schedule
+from pebble.sweep import Sweep, sweep
 from pebble.table import Table
 
 BAR_DELAY = 1  # seconds before a progress bar shows

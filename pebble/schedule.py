@@ -15,6 +15,7 @@ from pebble.cost import Cost
 from pebble.counter import count
 from pebble.moves import Move
 from pebble.rules import HONG_KUNG, Rules
+from pebble.start import check_weights
 from pebble.tapes import Program, Tape
 
 if TYPE_CHECKING:
@@ -67,7 +68,19 @@ class Schedule:
         return tape.program
 
     def count(self, rules: Rules = HONG_KUNG) -> Cost:
-        """Add up the tiles of the program; no move is checked. Fast for any size."""
+        """Add up the tiles of the program; no move is checked. Fast for any size.
+
+        Parameters
+        ----------
+        rules : Rules
+            Only the weights matter, and those of whole families alone.
+
+        Raises
+        ------
+        UnknownName
+            A weight of what is no family of the graph.
+        """
+        self._check_weights(rules)
         return count(self.program, rules)
 
     def replay(
@@ -86,6 +99,8 @@ class Schedule:
         ------
         IllegalMove, Incomplete
             The first move that the rules forbid; outputs that do not end blue.
+        UnknownName
+            A weight of what is no family of the graph.
         """
         from pebble.playback import replay
 
@@ -140,7 +155,12 @@ class Schedule:
     def _expansion(self, rules: Rules) -> Expansion:
         from pebble.expander import Expansion
 
+        self._check_weights(rules)
         return Expansion(self.problem.graph, self.program, rules)
+
+    def _check_weights(self, rules: Rules) -> None:
+        if rules.weights:
+            check_weights(rules, {family.name for family in self.problem.graph.families})
 
     def __repr__(self) -> str:
         p = self.problem

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pebble.errors import UnknownName
 from pebble.rules import BLUE, HONG_KUNG, INPUT, OUTPUT, Rules
 
 if TYPE_CHECKING:
@@ -21,12 +23,37 @@ def weights_of(graph: ComputationGraph, rules: Rules) -> NDArray[np.int64]:
     >>> from pebble.graph import Graph
     >>> weights_of(Graph([(), (0,)], ["a", "b"]), Rules(weights={"b": 4})).tolist()
     [1, 4]
+
+    Raises
+    ------
+    UnknownName
+        A weight of what is neither a vertex nor a family.
     """
     if not rules.weights:
         return np.zeros(0, np.int64)
-    table = dict(rules.weights)
     vertices = range(len(graph))
-    return np.array([table.get(graph.label(v), table.get(graph.family(v), 1)) for v in vertices])
+    families, names = [graph.family(v) for v in vertices], [graph.label(v) for v in vertices]
+    check_weights(rules, {*families, *names})
+    return np.array([rules.weight(*pair) for pair in zip(families, names, strict=True)], np.int64)
+
+
+def check_weights(rules: Rules, known: Collection[Hashable]) -> None:
+    """Check that everything that is weighed is there.
+
+    Raises
+    ------
+    UnknownName
+        A weight of what is none of the known names.
+
+    Examples
+    --------
+    >>> check_weights(Rules(weights={"Z": 2}), {"Q", "K"})
+    Traceback (most recent call last):
+    pebble.errors.UnknownName: weight of Z: the graph has no such vertex or family
+    """
+    for name in dict(rules.weights):
+        if name not in known:
+            raise UnknownName(f"weight of {name}: the graph has no such vertex or family")
 
 
 def least_cache(graph: ComputationGraph, rules: Rules = HONG_KUNG) -> int:

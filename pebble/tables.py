@@ -92,6 +92,10 @@ def _rows(graph: FamilyGraph, part: Family) -> Iterator[tuple[int, Row, int, lis
             else:
                 own = Tile(part, tuple(symbols), (1,) * len(symbols))
                 rows = list(dict.fromkeys(_address(graph, tile) for tile in maps))
+                if len(rows) > PREDS:
+                    raise ProgramError(
+                        f"{own!r} has {len(rows)} predecessors; the most in a family is {PREDS}"
+                    )
                 yield stop, _address(graph, own), int(piece.function), rows, part.name
             at = stop
 

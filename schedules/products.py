@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pebble.affine import Affine
 from pebble.attention import Attention
+from pebble.errors import SizeError
 from pebble.tapes import Block, Index, Tape
 from schedules.blocks import distinct, largest
 from schedules.steps import add_products, add_values, normalise
@@ -38,6 +39,35 @@ class Tiles:
 
 
 Take = Callable[[Affine, Index], None]
+
+
+def told(p: Attention, s: Tiles, v: Tiles) -> dict[str, int]:
+    """Give the sizes of both products' tiles, as far as the problem fills them."""
+    return {
+        "rows": min(s.rows, p.n),
+        "cols": min(s.cols, p.keys),
+        "depth": min(s.depth, p.d),
+        "value_rows": min(v.rows, p.n),
+        "value_cols": min(v.cols, p.value_dim),
+    }
+
+
+def one_block(name: str, problem: Attention) -> Attention:
+    """Give the problem with all keys in one block of an online softmax.
+
+    Raises
+    ------
+    SizeError
+        It has several.
+    """
+    if not problem.online:
+        return problem
+    if problem.block is not None and problem.block < problem.keys:
+        raise SizeError(
+            f"{name}: block = {problem.block}: it takes the maximum over whole rows, "
+            f"so the block must be None or keys = {problem.keys}"
+        )
+    return problem.with_block(problem.keys)
 
 
 def scores(tape: Tape, p: Attention, t: Tiles, take: Take, close: Callable[[Block], None]) -> None:

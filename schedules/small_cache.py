@@ -18,9 +18,11 @@ from schedules.products import (
     best_scores,
     best_values,
     column_passes,
+    one_block,
     scores,
     scores_io,
     scores_peak,
+    told,
     values,
     values_io,
     values_peak,
@@ -127,35 +129,6 @@ def small_cache(
     return Schedule(
         "small_cache", p, cache, told(p, s, v), cost, lambda tape: _write(tape, p, s, v)
     )
-
-
-def told(p: Attention, s: Tiles, v: Tiles) -> dict[str, int]:
-    """Give the sizes of both products' tiles, as far as the problem fills them."""
-    return {
-        "rows": min(s.rows, p.n),
-        "cols": min(s.cols, p.keys),
-        "depth": min(s.depth, p.d),
-        "value_rows": min(v.rows, p.n),
-        "value_cols": min(v.cols, p.value_dim),
-    }
-
-
-def one_block(name: str, problem: Attention) -> Attention:
-    """Give the problem with all keys in one block of an online softmax.
-
-    Raises
-    ------
-    SizeError
-        It has several.
-    """
-    if not problem.online:
-        return problem
-    if problem.block is not None and problem.block < problem.keys:
-        raise SizeError(
-            f"{name}: block = {problem.block}: it takes the maximum over whole rows, "
-            f"so the block must be None or keys = {problem.keys}"
-        )
-    return problem.with_block(problem.keys)
 
 
 def _weights_io(p: Attention, v: Tiles) -> tuple[int, int]:

@@ -16,14 +16,15 @@ from schedules.products import (
     best_scores,
     best_values,
     column_passes,
+    one_block,
     scores,
     scores_io,
     scores_peak,
+    told,
     values,
     values_io,
     values_peak,
 )
-from schedules.small_cache import one_block, told
 from schedules.steps import add_weight, store_logsumexp
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "modest", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    "modest", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", settings.get_profile("modest"), max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "modest"))

@@ -344,3 +344,14 @@ def test_the_buffer_holds_the_longest_block():
         patch.setattr(expander, "BUFFER", 1)
         cost = replay(Expansion(FamilyGraph((A,), ()), tape.program), 50)
     assert cost == Cost(loads=150, deletes=150, peak=50)
+
+
+def test_a_vertex_with_too_many_predecessors_is_named():
+    a = inputs("a", 5)
+    wide = family("wide", (1,), Function.SUM, lambda i: tuple(a[k] for k in range(4)))
+    graph, tape = FamilyGraph((a, wide), ("wide",)), Tape()
+    tape.load(a[:])
+    with pytest.raises(
+        ProgramError, match=r"wide\[v0\] has 4 predecessors; the most in a family is 3"
+    ):
+        list(Expansion(graph, tape.program).streams())

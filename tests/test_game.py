@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from pebble import testing
 from pebble.cost import Cost
-from pebble.errors import IllegalMove, NotationError, SizeError
+from pebble.errors import IllegalMove, NotationError, SizeError, UnknownName
 from pebble.game import Game
 from pebble.graph import Graph
 from pebble.moves import Move, Vertex
@@ -249,3 +249,15 @@ def test_legal_moves_are_those_that_the_naive_referee_allows(played, data):
     assert len(game.legal_moves) == len(list(game.legal_moves)) == len(allowed)
     assert set(game.legal_moves) == set(allowed)
     assert bool(game.legal_moves) == bool(allowed)
+
+
+def test_a_weight_of_what_is_not_there_is_refused():
+    graph = Graph([(), (0,)], labels=["a", "b"])
+    for ask in (
+        lambda rules: Game(graph, 4, rules),
+        lambda rules: replay(graph, ["load a"], 4, rules),
+    ):
+        with pytest.raises(
+            UnknownName, match="weight of c: the graph has no such vertex or family"
+        ):
+            ask(Rules(weights={"c": 2}))

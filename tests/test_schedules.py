@@ -10,6 +10,7 @@ import schedules as package
 from pebble.attention import Attention
 from pebble.cost import Cost
 from pebble.errors import IllegalMove, Incomplete, PebbleError, SizeError, UnknownName
+from pebble.moves import Vertex
 from pebble.registry import _GENERATORS, best, generators, register
 from pebble.replay import replay
 from pebble.rules import Op, Rules
@@ -416,3 +417,23 @@ def test_no_schedule_fits():
 def test_best_needs_a_positive_cache(value):
     with pytest.raises(SizeError, match="the words of fast memory must be a positive integer"):
         best(Attention(6, 2), value)
+
+
+def test_weights_must_name_families():
+    schedule = flash2(Attention(4, 2), 40)
+    for weights in ({"Z": 2}, {Vertex("Q", (0, 0)): 2}):
+        for ask in (schedule.count, schedule.replay):
+            with pytest.raises(UnknownName, match="the graph has no such vertex or family"):
+                ask(Rules(weights=weights))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("softmax", ["plain", "online"])
+@pytest.mark.parametrize("cache", [64, 700, 4096, 20000])
+def test_large_schedules_are_replayed_too(cache, softmax):
+    for generator in (standard, small_cache, flash1, flash2):
+        try:
+            schedule = generator(Attention(300, 32, keys=260, value_dim=48, softmax=softmax), cache)
+        except SizeError:
+            continue
+        assert schedule.replay() == schedule.closed_form

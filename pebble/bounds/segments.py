@@ -2,7 +2,8 @@ r"""Bounds by cutting a game into segments and counting the sums that one of the
 
 The two theorems are for the forward pass with either softmax, sums being chains in any order, any
 set of Z pairs, with sliding allowed, and with or without the logsumexp as an output. Write
-R = M + X and call the score tree of a pair (i, j) its products x, its sums s and its weight P.
+R = M + X. The score chain of a pair (i, j) is its sums s (its product, where d = 1) and its weight
+P; with its products x it is the score tree.
 
 **Tracing.** A red pebble comes from a compute, or from a load of a blue pebble that a store of a
 red one made; followed back, it has one computing instance. (A pebble that slides to a vertex is a
@@ -60,9 +61,10 @@ M >= 9, d >= 2).
 *Proof, each vertex computed once.* As for A, with one more virtual load for the first step of each
 score chain (its first sum; the product itself where d = 1): Q >= L' - Z + L. Count the products of
 the score chains too, each in the segment that adds it. Now every pair that a counted product
-touches has an element of its score tree, or its virtual load, in A: going back along the score
-chain ends at a pebble older than the segment or at the first step. So with a_q and a_k entries of Q
-and of K, and a_x and a_y products in A that serve one element each, the segment counts at most::
+touches has a vertex of its score chain, or its virtual load, in A: going back along the chain ends
+at a pebble older than the segment or at the first step. So with a_c of these, a_q and a_k entries
+of Q and of K, and a_x and a_y products x and y in A that serve one element each (no x where d = 1:
+there the product is counted when it is computed), the segment counts at most::
 
     sqrt(a_q a_k a_c) + sqrt(a_c a_v a_o) + a_x + a_y
         <= sqrt(a_c) (R' - a_c) / 2 + a_x + a_y <= max{ (R/3)^(3/2), R }. []
@@ -72,18 +74,18 @@ time is too dear; but forming it anew adds more sums to count. From each useful 
 y computed from P[i,j], trace P and go back along its score chain. The instances so met form, for
 each pair, a forest: two paths that meet are one from there back to the first step, the root.
 Choose for each root one path of d products from it to a P; paths of different roots are disjoint.
-Go through the game in order, and charge a virtual load at a root whose pair has no element of its
-score tree, and no virtual load, in A so far in this segment. Let v_p be the charges of pair p, w_p
-the stores of vertices of its score tree, and U_p the number of different (segment, k) such that
+Go through the game in order, and charge a virtual load at a root whose pair has no vertex of its
+score chain, and no virtual load, in A so far in this segment. Let v_p be the charges of pair p, w_p
+the stores of vertices of its score chain, and U_p the number of different (segment, k) such that
 the segment adds the product k of p on a chosen path. As before every pair that a counted product
-touches has an element in A, so a segment counts at most g(R), and::
+touches has a vertex or a charge in A, so a segment counts at most g(R), and::
 
     Q >= loads + n e + L + sum w_p >= X (sum U_p + Z e) / g(R) - X + L - sum (v_p - w_p).
 
 It suffices that (U_p - d) X / g(R) + w_p >= v_p - 1 for each pair. Take a charged root, in segment
 t. If its path goes from some segment to a later one by a store and a load, that store pays for the
 charge; different roots have different paths, so different stores. Otherwise the path runs through
-the segments t, t+1, ..., t+u with a red pebble from each to the next, so p has an element in A from
+the segments t, t+1, ..., t+u with a red pebble from each to the next, so p has a vertex in A from
 the start of each of t+1, ..., t+u and no other root of p is charged there: the d different
 (segment, k) of this path are counted for no other such root. So if a of the v_p charges are of this
 second kind, a >= 1, then U_p >= d a, and d X >= g(R) gives (U_p - d) X / g(R) >= a - 1, while
@@ -153,7 +155,7 @@ def all_sums(problem: Problem, cache: int) -> Bound | None:
     return Bound(
         best + (problem.n if problem.logsumexp else 0),
         "all sums",
-        f"{FORWARD}, recomputation allowed",
+        f"{FORWARD}, recomputation allowed, d X >= g(M + X)",
         "proved in pebble.bounds.segments, theorem B",
     )
 
