@@ -42,14 +42,22 @@ Take = Callable[[Affine, Index], None]
 
 
 def told(p: Attention, s: Tiles, v: Tiles) -> dict[str, int]:
-    """Give the sizes of both products' tiles, as far as the problem fills them."""
-    return {
+    """Give the sizes of both products' tiles, as far as the problem fills them.
+
+    An operand that stays is told by 1 under "keeps_K" or "keeps_V".
+    """
+    sizes = {
         "rows": min(s.rows, p.n),
         "cols": min(s.cols, p.keys),
         "depth": min(s.depth, p.d),
         "value_rows": min(v.rows, p.n),
         "value_cols": min(v.cols, p.value_dim),
     }
+    if s.resident:
+        sizes["keeps_K"] = 1
+    if v.resident:
+        sizes["keeps_V"] = 1
+    return sizes
 
 
 def one_block(name: str, problem: Attention) -> Attention:

@@ -267,6 +267,7 @@ def test_published_blocks():
     assert set(small_cache(p, 403, blocks="published").blocks.values()) == {10, 4}
     assert standard(p, 500, blocks="published").blocks == {
         **{"rows": 1, "cols": 100, "depth": 4, "value_rows": 1, "value_cols": 4},
+        **{"keeps_K": 1, "keeps_V": 1},
     }
 
 
