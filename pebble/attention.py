@@ -11,7 +11,6 @@ from pebble.checks import positive
 from pebble.errors import SizeError, UnknownName
 from pebble.families import (
     Family,
-    FamilyGraph,
     Function,
     Piece,
     Pieces,
@@ -21,6 +20,7 @@ from pebble.families import (
     family,
     inputs,
 )
+from pebble.family_graph import FamilyGraph
 
 SOFTMAXES = ("plain", "online")
 

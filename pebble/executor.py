@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pebble.errors import DataError
 from pebble.expander import Expansion
-from pebble.families import FamilyGraph
+from pebble.family_graph import FamilyGraph
 from pebble.playback import Referee
 from pebble.referee import Words
 

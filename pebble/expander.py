@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from pebble.families import FamilyGraph
+from pebble.family_graph import FamilyGraph
 from pebble.moves import Move
 from pebble.rules import HONG_KUNG, Op, Rules
 from pebble.tables import AXES, END, LOOP, MOVE, PREDS, Words, graph_tables, program_tables

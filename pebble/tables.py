@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from pebble.affine import Affine
 from pebble.errors import ProgramError
-from pebble.families import Family, FamilyGraph, Function, Tile
+from pebble.families import Family, Function, Tile
+from pebble.family_graph import FamilyGraph
 from pebble.rules import Op, Rules
 from pebble.tapes import Do, Loop, Program
 

@@ -8,7 +8,8 @@ from pebble.attention import Attention
 from pebble.cost import Cost
 from pebble.counter import count
 from pebble.expander import Expansion
-from pebble.families import FamilyGraph, Function, chain, inputs
+from pebble.families import Function, chain, inputs
+from pebble.family_graph import FamilyGraph
 from pebble.playback import replay
 from pebble.rules import Rules
 from pebble.tapes import Tape

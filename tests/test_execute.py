@@ -8,7 +8,8 @@ from pebble.attention import Attention
 from pebble.errors import DataError, IllegalMove, Incomplete, PebbleError
 from pebble.executor import execute
 from pebble.expander import Expansion
-from pebble.families import FamilyGraph, Function, family, inputs
+from pebble.families import Function, family, inputs
+from pebble.family_graph import FamilyGraph
 from pebble.tapes import Tape
 from schedules import flash1, flash2, small_cache, standard
 from tests.strategies import GENERATORS, schedules

@@ -8,7 +8,8 @@ from pebble.attention import Attention
 from pebble.cost import Cost
 from pebble.errors import IllegalMove, Incomplete, ProgramError
 from pebble.expander import Expansion
-from pebble.families import Family, FamilyGraph, Function, Piece, Tile, chain, family, inputs
+from pebble.families import Family, Function, Piece, Tile, chain, family, inputs
+from pebble.family_graph import FamilyGraph
 from pebble.moves import Vertex
 from pebble.playback import replay
 from pebble.rules import Op, Rules

@@ -6,7 +6,6 @@ from pebble.attention import Attention
 from pebble.errors import GraphError, ProgramError
 from pebble.families import (
     Family,
-    FamilyGraph,
     Function,
     Piece,
     Pieces,
@@ -14,6 +13,7 @@ from pebble.families import (
     family,
     inputs,
 )
+from pebble.family_graph import FamilyGraph
 from pebble.moves import Vertex
 from pebble.rules import Rules
 

@@ -1,0 +1,178 @@
+"""Graphs made of families: vertices are numbered family by family, and no edge is stored."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pebble.errors import GraphError
+from pebble.families import Family, Function, Tile
+from pebble.moves import Label, Vertex
+from pebble.rules import HONG_KUNG, Rules
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyGraph:
+    """A graph made of families; it stores no edges.
+
+    Parameters
+    ----------
+    families : sequence of Family
+        In an order such that vertices are numbered family by family, row-major.
+    output_names : sequence of str
+        The families whose vertices are the outputs.
+
+    Examples
+    --------
+    >>> from pebble.families import chain, family, inputs
+    >>> a, b = inputs("a", 2), inputs("b", 2)
+    >>> x = family("x", (2,), Function.PRODUCT, lambda k: (a[k], b[k]))
+    >>> s = chain("s", (2,), 0, Function.SUM, lambda k: x[k], lambda k: (s[k - 1], x[k]))
+    >>> dot = FamilyGraph((a, b, x, s), ("s",))
+    >>> len(dot)
+    7
+    >>> [str(dot.label(u)) for u in dot.predecessors(dot.vertex(Vertex("s", (1,))))]
+    ['x[0]', 'x[1]']
+    """
+
+    families: tuple[Family, ...]
+    output_names: tuple[str, ...]
+    bases: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        bases = [0]
+        for part in self.families:
+            bases.append(bases[-1] + part.size)
+        object.__setattr__(self, "bases", tuple(bases))
+
+    @property
+    def size(self) -> int:
+        """The number of vertices; unlike ``len``, it may exceed 64 bits."""
+        return self.bases[-1]
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, name: str) -> Family:
+        """Give a family by its name."""
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Family]:
+        return {part.name: part for part in self.families}
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {part.name: at for at, part in enumerate(self.families)}
+
+    def base(self, name: str) -> int:
+        """Give the number of the first vertex of a family."""
+        return self.bases[self._number[name]]
+
+    def _locate(self, v: int) -> tuple[Family, tuple[int, ...]]:
+        if not 0 <= v < len(self):
+            raise GraphError([f"vertex {v} does not exist: vertices are 0 to {len(self) - 1}"])
+        at = bisect_right(self.bases, v) - 1
+        part, rest, index = self.families[at], v - self.bases[at], []
+        for extent in reversed(part.owned):
+            rest, i = divmod(rest, extent)
+            index.append(i)
+        index.reverse()
+        index[part.axis] += part.low
+        return part, tuple(index)
+
+    def label(self, v: int) -> Vertex:
+        """Give the label of a vertex."""
+        part, index = self._locate(v)
+        return Vertex(part.name, index)
+
+    def vertex(self, label: Label) -> int:
+        """Give the number of the vertex with a label (or with another name of it).
+
+        Raises
+        ------
+        GraphError
+            There is no such vertex.
+        """
+        named = isinstance(label, tuple) and len(label) == 2 and isinstance(label[0], str)
+        part = self._by_name.get(label[0]) if named else None  # type: ignore[index]
+        piece = part.piece(label[1]) if part is not None else None  # type: ignore[index]
+        if part is None or piece is None:
+            raise GraphError([f"vertex {label} does not exist: families are {self._shapes}"])
+        index: tuple[int, ...] = label[1]  # type: ignore[index]
+        if piece.function is Function.SAME:
+            return self._unit(piece.rule(*index)[0])
+        at = 0
+        for axis, (i, extent) in enumerate(zip(index, part.owned, strict=True)):
+            at = at * extent + i - (part.low if axis == part.axis else 0)
+        return self.base(part.name) + at
+
+    @property
+    def _shapes(self) -> str:
+        return ", ".join(
+            f"{part.name}[{','.join(map(str, part.shape))}]" for part in self.families if len(part)
+        )
+
+    def _unit(self, tile: Tile) -> int:
+        return self.vertex(Vertex(tile.family.name, tuple(s.constant for s in tile.starts)))
+
+    def predecessors(self, v: int) -> tuple[int, ...]:
+        """Give the predecessors of a vertex, each once."""
+        part, index = self._locate(v)
+        piece = part.piece(index)
+        assert piece is not None
+        return tuple(dict.fromkeys(self._unit(tile) for tile in piece.rule(*index)))
+
+    def family(self, v: int) -> str:
+        """Give the name of the family of a vertex."""
+        return self._locate(v)[0].name
+
+    def is_input(self, v: int) -> bool:
+        """Say whether a vertex is an input."""
+        return self._locate(v)[0].is_input
+
+    def is_output(self, v: int) -> bool:
+        """Say whether a vertex is an output."""
+        return self.family(v) in self.output_names
+
+    def _ids(self, parts: list[Family]) -> list[int]:
+        return [v for p in parts for v in range(self.base(p.name), self.base(p.name) + len(p))]
+
+    @property
+    def inputs(self) -> list[int]:
+        """The inputs, ascending."""
+        return self._ids([p for p in self.families if p.is_input])
+
+    @property
+    def outputs(self) -> list[int]:
+        """The outputs, ascending."""
+        return self._ids([p for p in self.families if p.name in self.output_names])
+
+    def least_cache(self, rules: Rules = HONG_KUNG) -> int:
+        """Give the least cache in which the graph can be pebbled: a vertex and what it needs."""
+        least = 1
+        for part in self.families:
+            own = rules.weight(part.name, None)
+            for piece in part.pieces:
+                if piece.function is Function.SAME:
+                    continue
+                index = [piece.start if axis == part.axis else 0 for axis in range(len(part.shape))]
+                v = self.vertex(Vertex(part.name, tuple(index))) if len(part) else -1
+                taken = (
+                    [rules.weight(self.family(u), None) for u in self.predecessors(v)]
+                    if len(part)
+                    else []
+                )
+                least = max(least, sum(taken) + own)
+        return least
+
+    @cached_property
+    def input_words(self) -> int:
+        """The number of inputs."""
+        return sum(p.size for p in self.families if p.is_input)
+
+    @cached_property
+    def output_words(self) -> int:
+        """The number of outputs."""
+        return sum(p.size for p in self.families if p.name in self.output_names)
