@@ -20,6 +20,7 @@ from pebble.tapes import Program, Tape
 
 if TYPE_CHECKING:
     from pebble.expander import Expansion
+    from pebble.waste import Waste
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,24 @@ class Schedule:
 
         operands = {"Q": Q, "K": K, "V": V}
         return execute(self._expansion(HONG_KUNG), self.cache, operands)
+
+    def waste(self) -> Waste:
+        """Report what the schedule does in vain: dead loads, stores, computes, and recomputation.
+
+        Raises
+        ------
+        IllegalMove, Incomplete
+            The moves are refereed too.
+
+        Examples
+        --------
+        >>> import pebble, schedules
+        >>> schedules.flash2(pebble.Attention(n=6, d=2), cache=30).waste().none
+        True
+        """
+        from pebble.waste import waste_of_program
+
+        return waste_of_program(self._expansion(HONG_KUNG), self.cache)
 
     def moves(self) -> Iterator[Move]:
         """Give the moves one by one.
