@@ -8,7 +8,7 @@ Examples
 >>> schedule.count().io
 1310720
 >>> round(schedule.count().io / pebble.bounds.lower(problem, cache=16384).value, 2)
-1.28
+1.27
 """
 
 from pebble import bounds, errors

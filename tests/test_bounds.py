@@ -4,8 +4,9 @@ import random
 from fractions import Fraction
 from math import ceil, isqrt, sqrt
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import pebble
@@ -54,26 +55,43 @@ def test_below(last, guess):
 # ---- brute force over X, with fractions: independent of how the best X is looked for
 
 
-def most_in_a_segment_squared(r, d=None):
-    """f(R)^2 for theorem A (with d) or g(R)^2 for theorem B: max of (R/3)^3, R^4/(16 d)^2, R^2."""
-    squares = [Fraction(r**3, 27), Fraction(r * r)]
-    if d is not None:
-        squares.append(Fraction(r**4, (16 * d) ** 2))
-    return max(squares)
+def most_in_a_segment_squared(r):
+    """g(R)^2 for theorem B: max of (R/3)^3, R^2."""
+    return max(Fraction(r**3, 27), Fraction(r * r))
 
 
 def segments_needed(work, square):
-    """The least k with k f >= work, from f^2."""
+    """The least k with k g >= work, from g^2."""
     k = max(isqrt(int(work * work / square)) - 1, 0)
     while k * k * square < work * work:
         k += 1
     return k
 
 
-def brute_cut(work, cache, d=None):
-    best, x = 0, 1
+def at_least(work, k, r, d=None, w=0):
+    """Whether k f(R) >= work, for twice the f of theorem A (with d) or the g of theorem B.
+
+    The root in c(R), s = (w + sqrt(w^2 + 3R)) / 3, is bracketed by fractions with 2^-200 between,
+    and c is flat there: what is not within 2^-100 of equal is told apart. Equal is possible only
+    where s is a fraction.
+    """
+    if k * 2 * r >= work or (d is not None and Fraction(k * r * r, 4 * (2 * d - w)) >= work):
+        return True
+    scale = 1 << 200
+    root = isqrt((w * w + 3 * r) * scale * scale)
+    s = min(Fraction(w * scale + root, 3 * scale), Fraction(isqrt(r * scale * scale), scale))
+    c = w * s * s + s * (r - s * s)
+    return k * c + Fraction(1, 1 << 100) >= work
+
+
+def brute_cut(work, cache, d=None, w=0):
+    """The best X by going through all: as X grows fewer segments are sure."""
+    best, x, k = 0, 1, 1
+    while not at_least(work, k, cache + 1, d, w):
+        k += 1
     while True:
-        k = segments_needed(work, most_in_a_segment_squared(cache + x, d))
+        while k > 1 and at_least(work, k - 1, cache + x, d, w):
+            k -= 1
         best = max(best, x * (k - 1))
         if k <= 1:
             return best
@@ -81,34 +99,48 @@ def brute_cut(work, cache, d=None):
 
 
 @settings(max_examples=30)
-@given(st.integers(1, 400), st.integers(1, 25), st.integers(1, 9))
-def test_the_best_x_is_found(work, cache, d):
-    assert segments.best_cut(work, cache, None) == brute_cut(work, cache)
-    assert segments.best_cut(work, cache, 16 * d) == brute_cut(work, cache, d)
+@given(st.integers(1, 800), st.integers(1, 25), st.integers(1, 9), st.data())
+def test_the_best_x_is_found(work, cache, d, data):
+    w = data.draw(st.integers(0, d))
+    assert segments.best_cut(work, cache) == brute_cut(work, cache)
+    assert segments.best_cut(work, cache, 4 * (2 * d - w), w) == brute_cut(work, cache, d, w)
 
 
-@given(st.integers(1, 10**12), st.integers(1, 10**6), st.integers(1, 256))
-def test_the_best_x_is_no_worse_than_the_usual_ones(work, cache, d):
+@given(st.integers(1, 10**12), st.integers(1, 10**6), st.integers(1, 256), st.data())
+def test_the_best_x_is_no_worse_than_the_usual_ones(work, cache, d, data):
+    w = data.draw(st.integers(0, d))
     for x in (cache, 2 * cache, 3 * cache // 2 + 1):
-        k = segments_needed(work, most_in_a_segment_squared(cache + x, d))
-        assert segments.best_cut(work, cache, 16 * d) >= x * (k - 1)
-        k = segments_needed(work, most_in_a_segment_squared(cache + x))
-        assert segments.best_cut(work, cache, None) >= x * (k - 1)
+        for quadratic, more in ((None, 0), (4 * (2 * d - w), w)):
+            k = segments.fewest(work, cache + x, quadratic, more)
+            assert segments.best_cut(work, cache, quadratic, more) >= x * (k - 1)
 
 
+@given(st.integers(1, 10**12), st.integers(1, 10**5), st.integers(1, 256), st.data())
+def test_fewest_segments(work, r, d, data):
+    w = data.draw(st.integers(0, d))
+    k = segments.fewest(work, r, 4 * (2 * d - w), w)
+    assert at_least(work, k, r, d, w)
+    assert k == 1 or not at_least(work, k - 1, r, d, w)
+
+
+@example(pebble.Attention(20, 4, value_dim=3), 3)  # w = 1 is best, and is not w between
 @given(PROBLEMS, st.integers(1, 120))
 def test_theorem_a(p, cache):
-    more = p.n if p.logsumexp else 0
-    assert bounds.output_sums(p, cache).value == more + segments.best_cut(
-        p.n * p.keys * p.value_dim, cache, 16 * p.d
-    )
+    """It is the cut for some w, and no worse than for w = 0 and d - e."""
+    more, pairs, e = p.n if p.logsumexp else 0, p.n * p.keys, p.value_dim
+    cuts = [
+        segments.best_cut(pairs * (2 * e + w), cache, 4 * (2 * p.d - w), w) for w in range(p.d + 1)
+    ]
+    found = bounds.output_sums(p, cache).value - more
+    assert found in cuts
+    assert found >= max(cuts[0], cuts[max(p.d - e, 0)])
 
 
 @given(PROBLEMS, st.integers(1, 120))
 def test_theorem_b_once(p, cache):
     more = p.n if p.logsumexp else 0
     pairs = p.n * p.keys
-    cut = segments.best_cut(pairs * (p.d + p.value_dim), cache, None)
+    cut = segments.best_cut(2 * pairs * (p.d + p.value_dim), cache)
     assert bounds.all_sums_once(p, cache).value == cut - pairs + more
 
 
@@ -147,6 +179,8 @@ def test_values_by_hand():
     assert bounds.trivial(p, pebble.Rules(weights={"Q": 3, "Lse": 2})).value == 73
     # Z d^2 / (M^2 + 4 M d^2) = 10^4 * 16 / (64 + 512) = 277.8: 277 * 8
     assert bounds.score_trees(pebble.Attention(n=100, d=4), 8).value == 2216
+    # Only some of 100 queries count where there are 30 keys: 900 * 16 / 64, less 8
+    assert bounds.any_multiplication(pebble.Attention(n=100, d=4, keys=30), 8) == 900 // 8 + 1 - 8
     # min(10^4 * 16 / 64, 10^4 / 8) - 8
     assert bounds.any_multiplication(pebble.Attention(n=100, d=4), 8) == 1242
     # 10^4 * 16 / 8192 rounded up, less 1024
@@ -266,6 +300,28 @@ def test_weights_only_raise_the_bound():
     }
 
 
+def test_weights_by_label_are_counted():
+    """Q is 4 x 2, O is 4 x 5: Q[1,1] weighs 1 where the others weigh 3, O[0,4] weighs 9."""
+    p = pebble.Attention(n=4, d=2, keys=3, value_dim=5)
+    weights = {"Q": 3, pebble.Vertex("Q", (1, 1)): 1, ("O", (0, 4)): 9}
+    plain = bounds.trivial(p, pebble.HONG_KUNG).value
+    assert plain == 49
+    assert bounds.trivial(p, pebble.Rules(weights=weights)).value == 49 + 2 * 7 + 8
+    # None of these is an input or an output.
+    others = {None: 5, "Q[0,0]": 5, ("Q", (4, 0)): 5, ("Q", (0,)): 5, ("Q", 0): 5, ("Lse", (0,)): 5}
+    assert bounds.trivial(p, pebble.Rules(weights=others)).value == 49
+
+
+def test_a_light_vertex_of_a_heavy_family_lowers_the_trivial_bound():
+    """Q weighs 3 but its only entry 1: the game moves 4 words, and no bound may say more."""
+    p = pebble.Attention(n=1, d=1)
+    rules = pebble.Rules(weights={"Q": 3, pebble.Vertex("Q", (0, 0)): 1})
+    graph = explicit(p.graph)
+    game = pebble.Game(graph, 8, rules)
+    finish(game)
+    assert bounds.lower(p, 8, rules).value <= replay(graph, game.moves, 8, rules).io
+
+
 def test_a_product_over_some_pairs_only_has_no_reduction():
     class Some:
         n, keys, d, value_dim, pairs, logsumexp = 100, 100, 8, 8, 5000, False
@@ -288,8 +344,53 @@ def test_bad_caches(cache):
     ):
         with pytest.raises(pebble.SizeError, match=r"^cache = .* must be a positive integer"):
             ask()
+    for ask in (
+        lambda: bounds.output_sums(p, cache),
+        lambda: bounds.all_sums(p, cache),
+        lambda: bounds.all_sums_once(p, cache),
+        lambda: bounds.score_trees(p, cache),
+        lambda: bounds.product_reduction(p, cache),
+        lambda: bounds.product_smith(2, 2, 2, cache),
+        lambda: bounds.product_hong_kung(2, 2, 2, cache),
+    ):
+        with pytest.raises(pebble.SizeError, match=r"^cache = .* must be a positive integer"):
+            ask()
     with pytest.raises(pebble.SizeError, match="parts = 0: the number of parts must be a positive"):
         bounds.hong_kung(0, 8)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("size", [0, -1, 2.0, True])
+def test_bad_sizes_of_a_product(at, size):
+    sizes = [2, 2, 2]
+    sizes[at] = size
+    message = rf"^{'rks'[at]} = {size}: .* must be a positive integer"
+    with pytest.raises(pebble.SizeError, match=message):
+        bounds.product_trivial(*sizes)
+    for bound in (bounds.product_segments, bounds.product_smith, bounds.product_hong_kung):
+        with pytest.raises(pebble.SizeError, match=message):
+            bound(*sizes, 8)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True])
+def test_bad_sizes_of_an_fft(k):
+    with pytest.raises(pebble.SizeError, match=rf"^k = {k}: .* must be a positive integer"):
+        bounds.fft(k, 8)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint16])
+def test_a_cache_of_numpy_is_a_number_like_any(kind):
+    """Its products would overflow."""
+    p = pebble.Attention(n=65536, d=64)
+    for rules in (pebble.HONG_KUNG, ONCE):
+        found = bounds.every(p, kind(16384), rules)
+        assert found == bounds.every(p, 16384, rules)
+        assert all(type(bound.value) is int for bound in found)
+    assert bounds.product_smith(10, 10, 10, kind(16)) == 468
+    assert bounds.product_segments(kind(3000), kind(3000), kind(3000), 64) == (
+        bounds.product_segments(3000, 3000, 3000, 64)
+    )
+    assert bounds.fft(kind(20), 8) == 2_202_002
 
 
 # ---- never above what a game costs

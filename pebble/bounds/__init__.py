@@ -52,7 +52,7 @@ def every(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> tuple[Bound
     problem : Attention
         The problem.
     cache : int
-        M, in words.
+        M, in words. Bounds are given for a cache too small for any game too: they hold of none.
     rules : Rules
         The game. Without recomputation theorem B is stronger; with sliding, bounds that rest on
         Hong and Kung's partitions are left out.
@@ -65,10 +65,10 @@ def every(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> tuple[Bound
     Examples
     --------
     >>> from pebble.attention import Attention
-    >>> [bound.name for bound in every(Attention(n=64, d=4), cache=64)]
-    ['all sums', 'output sums', 'trivial', 'score trees']
+    >>> [bound.name for bound in every(Attention(n=64, d=4), cache=32)]
+    ['all sums', 'output sums', 'product reduction', 'trivial', 'score trees']
     """
-    positive("cache", cache, "the words of fast memory")
+    cache = positive("cache", cache, "the words of fast memory")
     found = [trivial(problem, rules), output_sums(problem, cache)]
     if rules.recompute:
         found += [bound for bound in [all_sums(problem, cache)] if bound]

@@ -9,7 +9,10 @@ from typing import Protocol
 
 
 class Problem(Protocol):
-    """What a bound reads off a problem; `pebble.Attention` is one."""
+    """What a bound reads off a problem; `pebble.Attention` is one.
+
+    Each query and each key is in some pair, so that each input is needed and each output computed.
+    """
 
     @property
     def n(self) -> int:

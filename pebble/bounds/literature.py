@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
 from pebble.bounds.bound import Bound, Problem, ceil_div, ceil_sqrt
@@ -13,20 +14,37 @@ from pebble.rules import Rules
 def trivial(problem: Problem, rules: Rules) -> Bound:
     """Give the bound that each input is loaded and each output stored.
 
-    Every input has a successor that an output needs.
+    Every input has a successor that an output needs. Weights are counted: of a vertex where one is
+    given by its label, else of its family.
 
     Examples
     --------
     >>> from pebble.attention import Attention
     >>> trivial(Attention(n=3, d=2), Rules()).value  # 4 * 3 * 2
     24
+    >>> trivial(Attention(n=3, d=2), Rules(weights={"O": 3, ("O", (0, 0)): 2})).value  # 24 + 12 - 1
+    35
     """
     n, m, d, e = problem.n, problem.keys, problem.d, problem.value_dim
-    words = {"Q": n * d, "K": m * d, "V": m * e, "O": n * e}
+    shapes: dict[str, tuple[int, ...]] = {"Q": (n, d), "K": (m, d), "V": (m, e), "O": (n, e)}
     if problem.logsumexp:
-        words["Lse"] = n
-    value = sum(count * rules.weight(family, None) for family, count in words.items())
+        shapes["Lse"] = (n,)
+    value = sum(_words(family, shape, rules) for family, shape in shapes.items())
     return Bound(value, "trivial", "any game", "each input is loaded, each output stored")
+
+
+def _words(family: str, shape: tuple[int, ...], rules: Rules) -> int:
+    """Give the weight of all vertices of a family, by label where the rules name one."""
+    weights = dict(rules.weights)
+    usual = weights.get(family, 1)
+    total: int = usual * prod(shape)
+    for label, weight in weights.items():
+        if isinstance(label, tuple) and len(label) == 2 and label[0] == family:
+            index = label[1]
+            if isinstance(index, tuple) and len(index) == len(shape):
+                inside = all(i in range(k) for i, k in zip(index, shape, strict=True))
+                total += (weight - usual) * inside
+    return total
 
 
 def hong_kung(parts: int, cache: int) -> int:
@@ -50,12 +68,14 @@ def hong_kung(parts: int, cache: int) -> int:
 def score_trees(problem: Problem, cache: int) -> Bound:
     """Give Saha and Ye's bound, Q >= Z d^2 / (M + 4 d^2) - M, its constants made explicit.
 
-    A part of a 2M-partition meets at most M^2 / d^2 + 4M score trees: its dominator has 2M
-    vertices, so at most 2M trees have one of their own vertices there; the others whose weight P
-    is in the part need all of Q[i,:] and K[j,:] there, and 2M words of those give (M / d)^2 pairs;
-    of the rest the part ends inside, at a vertex of its minimum set, and that has 2M vertices too.
-    So P(2M) >= Z / (M^2 / d^2 + 4M), and Hong and Kung's theorem gives the bound. It holds for any
-    set of pairs and any order of summation.
+    A score tree is the products and sums of a pair up to its score, the last of them. A part of a
+    2M-partition meets at most M^2 / d^2 + 4M of them: its dominator has 2M vertices, so at most 2M
+    trees have one of their own vertices there; the others whose score is in the part need all of
+    Q[i,:] and K[j,:] there, and 2M words of those give (M / d)^2 pairs; of the rest the part ends
+    below the score, where each vertex has one successor, hence at a vertex of its minimum set, and
+    that has 2M vertices too. (Up to the weight P this would not do: with the online softmax a score
+    also has the running maximum as a successor.) So P(2M) >= Z / (M^2 / d^2 + 4M), and Hong and
+    Kung's theorem gives the bound. It holds for any set of pairs and any order of summation.
 
     References
     ----------
@@ -70,6 +90,7 @@ def score_trees(problem: Problem, cache: int) -> Bound:
     >>> score_trees(Attention(n=1024, d=4), cache=16).value
     209712
     """
+    cache = positive("cache", cache, "the words of fast memory")
     square = problem.d * problem.d
     parts = ceil_div(problem.pairs * square, cache * cache + 4 * cache * square)
     return Bound(
@@ -108,9 +129,10 @@ def product_reduction(problem: Problem, cache: int) -> Bound:
 def any_multiplication(problem: Problem, cache: int) -> int:
     """Give Saha and Ye's bound for every matrix multiplication algorithm, in field elements.
 
-    Q >= min(n^2 d^2 / (8M), n^2 / 8) - M for n = keys, over a field with more than n elements.
-    That is another model than the game on the graphs of this package, where Q K^T is formed by the
-    standard algorithm: it is weaker there than `score_trees`, and is not among `every`.
+    Q >= min(n^2 d^2 / (8M), n^2 / 8) - M for n = keys, over a field with more than n elements;
+    where there are more of one than of the other, n is the smaller number. That is another model
+    than the game on the graphs of this package, where Q K^T is formed by the standard algorithm; it
+    is not among `every`, and `output_sums` and `score_trees` say more there.
 
     References
     ----------
@@ -122,8 +144,8 @@ def any_multiplication(problem: Problem, cache: int) -> int:
     >>> any_multiplication(Attention(n=1024, d=4), cache=64)  # 2^20 * 16 / 512 - 64
     32704
     """
-    positive("cache", cache, "the words of fast memory")
-    square = problem.n * problem.n
+    cache = positive("cache", cache, "the words of fast memory")
+    square = min(problem.n, problem.keys) ** 2
     return min(ceil_div(square * problem.d**2, 8 * cache), ceil_div(square, 8)) - cache
 
 
@@ -133,7 +155,14 @@ def product_trivial(r: int, k: int, s: int) -> int:
     >>> product_trivial(2, 3, 4)
     26
     """
+    r, k, s = _sizes((r, k, s))
     return r * k + k * s + r * s
+
+
+def _sizes(sizes: Iterable[int]) -> list[int]:
+    names = ("r", "k", "s")
+    meanings = ("the rows of the product", "its inner dimension", "its columns")
+    return [positive(*each) for each in zip(names, sizes, meanings, strict=True)]
 
 
 def product_segments(r: int, k: int, s: int, cache: int) -> int:
@@ -147,7 +176,8 @@ def product_segments(r: int, k: int, s: int, cache: int) -> int:
     >>> product_segments(100, 100, 100, 64) >= 2 * 100**3 // 8 - 2 * 64
     True
     """
-    return best_cut(r * k * s, positive("cache", cache, "the words of fast memory"), None)
+    cache = positive("cache", cache, "the words of fast memory")
+    return best_cut(2 * prod(_sizes((r, k, s))), cache)
 
 
 def product_smith(r: int, k: int, s: int, cache: int) -> int:
@@ -164,7 +194,8 @@ def product_smith(r: int, k: int, s: int, cache: int) -> int:
     >>> product_smith(10, 10, 10, 16)
     468
     """
-    return ceil_sqrt(4 * prod((r, k, s)) ** 2, cache) - 2 * cache
+    cache = positive("cache", cache, "the words of fast memory")
+    return ceil_sqrt(4 * prod(_sizes((r, k, s))) ** 2, cache) - 2 * cache
 
 
 def product_hong_kung(r: int, k: int, s: int, cache: int) -> int:
@@ -173,7 +204,8 @@ def product_hong_kung(r: int, k: int, s: int, cache: int) -> int:
     >>> product_hong_kung(10, 10, 10, 8)
     242
     """
-    square = prod((r, k, s)) ** 2
+    cache = positive("cache", cache, "the words of fast memory")
+    square = prod(_sizes((r, k, s))) ** 2
     return max(ceil_sqrt(square, 2 * cache) - cache, ceil_sqrt(square, 4 * cache))
 
 
@@ -189,6 +221,7 @@ def fft(k: int, cache: int) -> int:
     >>> fft(2, cache=4)
     8
     """
+    k = positive("k", k, "the logarithm of the number of points")
     points, cache = 1 << k, positive("cache", cache, "the words of fast memory")
     top, bottom = _log2_above(max(cache, 2))
     by_depth = ceil_div(points * k * bottom, 5 * top)

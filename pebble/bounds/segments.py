@@ -13,39 +13,52 @@ made of the first product (a sum; a rescaled product; the quotient, where there 
 are the *useful* instances: one for every vertex of the n e output chains, e = value_dim. The times
 of a chain's instances increase along it.
 
-**Theorem A (output sums).** For every integer X >= 1, recomputation allowed::
+**Segments.** A game is cut after every X-th load, the virtual ones that a proof charges included,
+so that all segments but the last have X of them; the last may have none. In a segment let A hold
+what is red at its start, what it loads, and for each virtual load its chain: |A| <= M + X = R.
 
-    Q >= X (ceil(Z e / f(R)) - 1) + L,    f(R) = max{ (R/3)^(3/2),  R^2 / (16 d),  R },
+**Theorem A (output sums).** For all integers X >= 1 and 0 <= w <= d, recomputation allowed::
 
-L = n with the logsumexp as an output and 0 without. At X = M and M >= 4.75 d^2 that is about
-4 Z d e / M - M: the leading term of FlashAttention-2 for d = e.
+    Q >= X (ceil(Z (2e + w) / f(R)) - 1) + L,    f(R) = max{ c(R),  R^2 / (4 (2d - w)),  2R },
+    c(R) = max of w t + sqrt(t) (R - t) over 0 <= t <= R,
+
+L = n with the logsumexp as an output and 0 without. With w = 0, c(R) is 2 (R/3)^(3/2). At X = M,
+where M is so large that the second term of f is the largest, that is Z (2e + w) (2d - w) / M - M.
+For e <= d the best w is d - e, which gives Z (d + e)^2 / M - M, the leading term of
+FlashAttention-2; for e = d it is 4 Z d^2 / M - M, from M = 4.75 d^2 on. For e > d it is w = 0, with
+4 Z d e / M - M. A larger w is better below those M, where c is the largest.
 
 *Proof.* Charge one virtual load at the first step of each useful chain, n e in all. The game has
-at least n e + L stores, so Q >= L' + L with L' = loads + virtual loads. Cut the game into segments
-with X of these each, moves after the last belonging to the last segment, which may have fewer. In a
-segment let A hold what is red at its start, what it loads, and for each virtual load the chain; so
-|A| <= M + X = R. Let W hold the (i, j, c) whose product y[i,j,c] is used in the segment by a useful
-step of its chain: Z e over all segments.
+at least n e + L stores, so Q >= L' + L with L' = loads + virtual loads. Let W hold the (i, j, c)
+whose product y[i,j,c] is used in the segment by a useful step of its chain: Z e over all segments.
+Choose also one computing instance of P[i,j] for each pair, and let W' hold the pairs whose chosen
+instance is in the segment: Z over all segments.
 
 1. For each (i, c) that W touches, A has a vertex of that chain: go back from the step; either it
    uses a pebble whose useful instance is older than the segment, which is red at the start or
    loaded, or the first step is in the segment and was charged. Let there be a_o of those.
 2. For (i, j, c) in W, y[i,j,c] is in A, which serves this element alone (a_y of those); or it was
    computed in the segment, so V[j,c] is in A (a_v of those) and P[i,j] is red in the segment.
-3. If P[i,j] is red in the segment, a vertex of its score tree is in A (call the pair charged; there
-   are at most a_c), or the whole tree is computed in the segment and all d entries of Q[i,:] and of
-   K[j,:] are in A. With a_q entries of Q and K in A the second kind lies in (rows) x (columns), and
-   d rows + d columns <= a_q: at most (a_q / 2d)^2 pairs.
+3. If P[i,j] is red in the segment or computed in it, a vertex of its score tree is in A (call the
+   pair charged; there are at most a_c), or the whole tree is computed in the segment and all d
+   entries of Q[i,:] and of K[j,:] are in A. With a_q entries of Q and K in A the second kind lies
+   in (rows) x (columns), and d rows + d columns <= a_q: at most (a_q / 2d)^2 pairs.
 
-By Loomis and Whitney the elements of W whose y is computed in the segment number at most the root
-of the product of their projections, so::
+So W' and the pairs of elements of W whose y is computed in the segment lie in one set of at most
+p = a_c + (a_q / 2d)^2 pairs. By Loomis and Whitney those elements number at most the root of the
+product of their projections, so::
 
-    |W| <= sqrt((a_c + (a_q / 2d)^2) a_v a_o) + a_y,    a_c + a_q + a_v + a_o + a_y <= R.
+    2 |W| + w |W'| <= 2 sqrt(p a_v a_o) + 2 a_y + w p <= sqrt(p) (a_v + a_o) + w p + 2 a_y.
 
-For a fixed a_c + a_q the first factor is convex in a_q, so a_c or a_q is 0. The root is then at
-most (R'/3)^(3/2) or, with a_q = R'/2 and a_v = a_o = R'/4, at most R'^2 / (16 d), R' = R - a_y;
-both are convex in a_y, as is their sum with a_y, so the maximum is at a_y = 0 or a_y = R. Hence
-|W| <= f(R), there are at least Z e / f(R) segments, and all but the last have X of L'. []
+For a fixed t = a_c + a_q, p is convex in a_q, so it is largest where a_c or a_q is 0. Without 2 a_y
+and with R' = R - a_y the right side is then at most c(R'), or w t^2 / (4 d^2) + t (R' - t) / (2d),
+which is largest at t = d R' / (2d - w) <= R', where it is R'^2 / (4 (2d - w)). With t a fixed part
+of R' both are convex in R', so their maxima over the part are, and these plus 2 (R - R') are: the
+largest is at R' = R or R' = 0. Hence 2 |W| + w |W'| <= f(R), there are at least Z (2e + w) / f(R)
+segments, and all but the last have X of L'. []
+
+The maximum c is at sqrt(t) = (w + sqrt(w^2 + 3R)) / 3, if that t is not above R, that is, for w^2
+<= R; it is (2 w^3 + 9 w R + 2 (w^2 + 3R)^(3/2)) / 27. For w^2 >= R it is w R, at t = R.
 
 **Theorem B (all sums).** If each vertex is computed at most once, for every integer X >= 1::
 
@@ -98,23 +111,42 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 from pebble.bounds.bound import Bound, Problem, below, ceil_div, ceil_sqrt
+from pebble.checks import positive
 
 FORWARD = "forward pass, sums in chains, sliding allowed"
 
 
 def output_sums(problem: Problem, cache: int) -> Bound:
-    """Give theorem A: by the output sums that a segment can add; recomputation allowed.
+    """Give theorem A: by the output sums and pairs of a segment; recomputation allowed.
 
     Examples
     --------
     >>> from pebble.attention import Attention
     >>> output_sums(Attention(n=65536, d=64), cache=65536).value  # near 4 n^2 d^2 / M
     1073741820
+    >>> output_sums(Attention(n=65536, d=64, value_dim=32), cache=65536).value  # n^2 (d + e)^2 / M
+    603979200
     """
-    work = problem.pairs * problem.value_dim
-    value = best_cut(work, cache, 16 * problem.d) + (problem.n if problem.logsumexp else 0)
+    cache = positive("cache", cache, "the words of fast memory")
+    d, e = problem.d, problem.value_dim
+
+    def parameters(w: int) -> tuple[int, int, int]:
+        return problem.pairs * (2 * e + w), 4 * (2 * d - w), w
+
+    def rough(w: int) -> int:
+        work, quadratic, w = parameters(w)
+        lengths = (cache * quarters // 4 + 1 for quarters in range(3, 9))
+        return max(x * fewest(work, cache + x, quadratic, w) for x in lengths)
+
+    # Any w is proved; these are the one for large caches, the one for none, and a good one between.
+    large = max(d - e, 0)
+    between = max(range(large, d + 1, max((d - large) // 16, 1)), key=rough)
+    value = max(
+        best_cut(work, cache, quadratic, w)
+        for work, quadratic, w in map(parameters, {0, large, between})
+    )
     return Bound(
-        value,
+        value + (problem.n if problem.logsumexp else 0),
         "output sums",
         f"{FORWARD}, recomputation allowed",
         "proved in pebble.bounds.segments, theorem A",
@@ -123,8 +155,9 @@ def output_sums(problem: Problem, cache: int) -> Bound:
 
 def all_sums_once(problem: Problem, cache: int) -> Bound:
     """Give theorem B where each vertex is computed at most once."""
+    cache = positive("cache", cache, "the words of fast memory")
     work = problem.pairs * (problem.d + problem.value_dim)
-    value = best_cut(work, cache, None) - problem.pairs
+    value = best_cut(2 * work, cache) - problem.pairs
     return Bound(
         value + (problem.n if problem.logsumexp else 0),
         "all sums",
@@ -135,6 +168,7 @@ def all_sums_once(problem: Problem, cache: int) -> Bound:
 
 def all_sums(problem: Problem, cache: int) -> Bound | None:
     """Give theorem B where recomputation is allowed; None where its condition holds for no X."""
+    cache = positive("cache", cache, "the words of fast memory")
     work, pairs, d = problem.pairs * (problem.d + problem.value_dim), problem.pairs, problem.d
 
     def applies(x: int) -> bool:
@@ -160,39 +194,56 @@ def all_sums(problem: Problem, cache: int) -> Bound | None:
     )
 
 
-def best_cut(work: int, cache: int, quadratic: int | None) -> int:
-    """Give the largest X (ceil(work / f(M + X)) - 1) over X, 0 if there is none above.
+def fewest(work: int, r: int, quadratic: int | None = None, w: int = 0) -> int:
+    """Give work / f(r) rounded up, for f(R) = max{ c(R), R^2 / quadratic, 2R } of theorem A.
 
-    f(R) = max{(R/3)^(3/2), R^2 / quadratic, R}, without the middle one if `quadratic` is None.
+    With `quadratic` None the middle one is left out, and with w = 0 that is twice the g of
+    theorem B. The quotient by c(R) is rationalised, which leaves one root: with D = w^2 + 3R,
 
-    Where segments are few, it is looked for by their number: there are more than q while
-    f(R) < work / q, and q (R - M) is the bound for the largest such R. Where they are many, by X.
+    27 W / (2w^3 + 9wR + 2 D^(3/2)) = (2 W D^(3/2) - W (2w^3 + 9wR)) / (R^2 (w^2 + 4R)).
 
     Examples
     --------
-    With work = 100 and M = 10: f(R) < 100 / 2 up to R = 40, where (40/3)^(3/2) = 48.7, so there are
-    two full segments of 30 words; f(R) < 100 / 3 up to R = 31 makes 3 * 21, the best.
+    c(12) = 2 (12/3)^(3/2) = 16 < 2 * 12, and c(48) = 2 * 16^(3/2) = 128 > 2 * 48.
 
-    >>> best_cut(100, 10, None)
+    >>> fewest(240, 12), fewest(1280, 48), fewest(1281, 48)
+    (10, 10, 11)
+    """
+    if r <= w * w:
+        charged = ceil_div(work, w * r)
+    else:
+        root = ceil_sqrt(4 * work**2 * (w * w + 3 * r) ** 3, 1)
+        charged = ceil_div(root - work * w * (2 * w * w + 9 * r), r * r * (w * w + 4 * r))
+    segments = min(charged, ceil_div(work, 2 * r))
+    return segments if quadratic is None else min(segments, ceil_div(quadratic * work, r * r))
+
+
+def best_cut(work: int, cache: int, quadratic: int | None = None, w: int = 0) -> int:
+    """Give the largest X (ceil(work / f(M + X)) - 1) over X, 0 if there is none above.
+
+    f is that of `fewest`. Where segments are few, the best is looked for by their number: there are
+    more than q while f(R) < work / q, and q (R - M) is the bound for the largest such R. Where they
+    are many, by X.
+
+    Examples
+    --------
+    With work = 200 and M = 10: f(R) < 200 / 2 up to R = 40, where c = 2 (40/3)^(3/2) = 97.4, so
+    there are two full segments of 30 words; f(R) < 200 / 3 up to R = 31 makes 3 * 21, the best.
+
+    >>> best_cut(200, 10)
     63
     """
 
     def by_number(q: int) -> int:
-        def short(r: int) -> bool:
-            cubic = r**3 * q * q < 27 * work * work
-            return cubic and r * q < work and (quadratic is None or r * r * q < quadratic * work)
-
-        guesses = [3 * (work / q) ** (2 / 3), work / q]
+        guesses = [3 * (work / (2 * q)) ** (2 / 3), work / (2 * q)]
         guesses += [(quadratic * work / q) ** 0.5] if quadratic else []
-        return q * (below(short, int(min(guesses))) - cache)
+        r = below(lambda r: not r or fewest(work, r, quadratic, w) > q, int(min(guesses)))
+        return q * (r - cache)
 
     def by_length(x: int) -> int:
-        r = cache + x
-        segments = [ceil_sqrt(27 * work * work, r**3), ceil_div(work, r)]
-        segments += [ceil_div(quadratic * work, r * r)] if quadratic else []
-        return x * (min(segments) - 1)
+        return x * (fewest(work, cache + x, quadratic, w) - 1)
 
-    most = ceil_div(work, cache)
+    most = ceil_div(work, 2 * cache)
     return max(peak(by_number, 1, most), peak(by_length, 1, 4 * cache), 0)
 
 
