@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pebble.checks import positive
 from pebble.cost import Cost
-from pebble.errors import GraphError, IllegalMove
+from pebble.errors import GraphError, IllegalMove, PebbleError
 from pebble.explain import absent, explain
 from pebble.graph import ComputationGraph
 from pebble.moves import Label, Move, listed
@@ -139,7 +139,15 @@ class Game:
         )
 
     def pop(self) -> Move:
-        """Take the last move back and give it; IndexError if there is none."""
+        """Take the last move back and give it.
+
+        Raises
+        ------
+        PebbleError
+            There is none.
+        """
+        if not self._played:
+            raise PebbleError("no move to take back: the game is at its start")
         move, v, source, now, was, self._used, self._cost = self._played.pop()
         self._state[source] = was
         self._state[v] = now

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from pebble import testing
 from pebble.cost import Cost
-from pebble.errors import IllegalMove, NotationError, SizeError, UnknownName
+from pebble.errors import IllegalMove, NotationError, PebbleError, SizeError, UnknownName
 from pebble.game import Game
 from pebble.graph import Graph
 from pebble.moves import Move, Vertex
@@ -182,7 +182,7 @@ def test_a_game_shows_its_state():
     assert game.status.complete
     assert str(game).endswith("blue: a, b, c\nstill to store: -")
     assert repr(game) == ("<Game after 5 moves: I/O 3 (2 loads, 1 stores), 2 of 3 words red>")
-    with pytest.raises(IndexError):
+    with pytest.raises(PebbleError, match="no move to take back: the game is at its start"):
         play().pop()
 
 
