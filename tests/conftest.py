@@ -5,8 +5,13 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
+# Where CI is set the same examples are tried each time: what a change broke is then its own.
 settings.register_profile(
-    "modest", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow]
+    "modest",
+    deadline=None,
+    max_examples=150,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("thorough", settings.get_profile("modest"), max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "modest"))

@@ -485,4 +485,15 @@ def test_what_recomputation_costs_a_proof():
     once = {bound.name: bound.value for bound in bounds.every(p, 17, ONCE)}
     assert "all sums" not in names
     assert once["all sums"] == bounds.all_sums_once(p, 17).value > 0
-    assert bounds.every(p, 16, ONCE) != bounds.every(p, 16)
+    # At M = 16 both are proved: 32 * 4 * 10^8 / 64 - 32 - 10^8 words, and the same rounded up.
+    assert bounds.lower(p, 16).value == bounds.all_sums(p, 16).value == 10**8 - 32
+    assert bounds.lower(p, 16, ONCE).value >= 10**8 - 32
+
+
+def test_a_tiny_cache_needs_a_long_segment():
+    """At M = 1, X / g(1 + X) is largest where (R/3)^(3/2) = R, at R = 27: 26 * 24.3 segments."""
+    p = pebble.Attention(n=14, d=5, keys=36, value_dim=9)
+    # 504 * 14 = 7056 products, 27 a segment: 26 * 7056 / 27 - 26 - 504 = 6264.7
+    assert bounds.all_sums(p, 1).value == 6265
+    # 26 * (262 - 1) - 504 = 6282
+    assert bounds.all_sums_once(p, 1).value >= 6282

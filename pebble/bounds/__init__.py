@@ -70,10 +70,10 @@ def every(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> tuple[Bound
     """
     cache = positive("cache", cache, "the words of fast memory")
     found = [trivial(problem, rules), output_sums(problem, cache)]
-    if rules.recompute:
-        found += [bound for bound in [all_sums(problem, cache)] if bound]
-    else:
-        found.append(all_sums_once(problem, cache))
+    sums = [bound for bound in [all_sums(problem, cache)] if bound]
+    if not rules.recompute:  # what holds with recomputation holds without it too
+        sums.append(all_sums_once(problem, cache))
+    found += sorted(sums, key=lambda bound: -bound.value)[:1]
     if not rules.sliding:
         found.append(score_trees(problem, cache))
     if problem.pairs == problem.n * problem.keys:

@@ -243,8 +243,9 @@ def best_cut(work: int, cache: int, quadratic: int | None = None, w: int = 0) ->
     def by_length(x: int) -> int:
         return x * (fewest(work, cache + x, quadratic, w) - 1)
 
+    # X / R^(3/2) falls beyond X = 2M; X / R grows, and counts while R < 27 or so.
     most = ceil_div(work, 2 * cache)
-    return max(peak(by_number, 1, most), peak(by_length, 1, 4 * cache), 0)
+    return max(peak(by_number, 1, most), peak(by_length, 1, 4 * cache + 28), 0)
 
 
 def peak(value: Callable[[int], int], low: int, high: int, window: int = 256) -> int:
