@@ -23,11 +23,13 @@ from pebble.errors import (
     Incomplete,
     NotationError,
     PebbleError,
+    ProblemError,
     ProgramError,
     SizeError,
     UnknownName,
 )
 from pebble.game import Game
+from pebble.gradient import AttentionGradient
 from pebble.graph import Graph, explicit
 from pebble.moves import Move, Vertex
 from pebble.registry import best, generators, register
@@ -39,6 +41,7 @@ from pebble.tapes import Tape
 __all__ = [
     "HONG_KUNG",
     "Attention",
+    "AttentionGradient",
     "Bound",
     "Breach",
     "Comparison",
@@ -53,6 +56,7 @@ __all__ = [
     "NotationError",
     "Op",
     "PebbleError",
+    "ProblemError",
     "ProgramError",
     "Rules",
     "Schedule",

@@ -1,39 +1,31 @@
-"""Attention's computation as a graph: the forward pass, plain and online softmax."""
+"""Attention as a problem: its forward, backward and double backward pass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from weakref import WeakValueDictionary
 
+from pebble.backward_graph import backward_graph
 from pebble.checks import positive
-from pebble.errors import SizeError, UnknownName
-from pebble.families import (
-    Family,
-    Function,
-    Piece,
-    Pieces,
-    Rule,
-    Tile,
-    chain,
-    family,
-    inputs,
-)
+from pebble.double_backward_graph import double_backward_graph
+from pebble.errors import ProblemError, SizeError, UnknownName
 from pebble.family_graph import FamilyGraph
+from pebble.forward_graph import forward_graph
+from pebble.problem import shared_graph
 
 SOFTMAXES = ("plain", "online")
-
-Unit = Callable[..., Tile]
-
-# Graphs that are in use, by the sizes of their problem: tiles belong to the families of one graph,
-# and a tile of one problem is to be a tile of an equal one.
-_GRAPHS: WeakValueDictionary[tuple[object, ...], FamilyGraph] = WeakValueDictionary()
+BUILDERS = {
+    "forward": forward_graph,
+    "backward": backward_graph,
+    "double_backward": double_backward_graph,
+}
+DIRECTIONS = tuple(BUILDERS)
 
 
 @dataclass(frozen=True)
 class Attention:
-    """The forward pass of one head of attention, O = softmax(Q K^T) V.
+    """One head of attention, O = softmax(Q K^T) V: its forward, backward or double backward pass.
 
     Parameters
     ----------
@@ -53,10 +45,17 @@ class Attention:
         value does not. None leaves it to the schedule.
     logsumexp : bool
         Whether the logarithm of each row sum (plus the maximum, online) is an output too.
+    direction : {"forward", "backward", "double_backward"}
+        Backward: dQ, dK and dV from dO, by the logsumexp of the forward pass. Double backward: the
+        gradient of <UQ, dQ> + <UK, dK> + <UV, dV> with respect to Q, K, V and dO.
+    saved_weights : bool
+        Backward only: whether the weights P are an input, as unfused attention saves them, in
+        place of O and the logsumexp.
 
     Notes
     -----
-    Vertices, i < n, j < keys, k < d, c < value_dim, and their predecessors (plain):
+    Vertices of the forward pass, i < n, j < keys, k < d, c < value_dim, and their predecessors,
+    plain:
 
     ========  ===========================  =========================
     family    what                         predecessors
@@ -85,16 +84,55 @@ class Attention:
     Lse[i]    log of the sum plus maximum  l[i,keys-1], mx[i,keys-1]
     ========  ===========================  =========================================
 
+    Backward, with e = value_dim; every sum is a chain in index order and begins with its first
+    term, so that at n = 1 or keys = 1 an output is that term:
+
+    ================  ======================================  ===========================
+    family            what                                    predecessors
+    ================  ======================================  ===========================
+    Q, K, V, O, dO,   inputs
+    Lse
+    x, s              scores, as above
+    P[i,j]            exp of the difference                   s[i,j,d-1], Lse[i]
+    z[i,c]            products                                dO[i,c], O[i,c]
+    D[i,c]            their sums over c
+    w[i,j,c]          products                                dO[i,c], V[j,c]
+    dP[i,j,c]         their sums over c
+    G[i,j]            difference                              dP[i,j,e-1], D[i,e-1]
+    dS[i,j]           product                                 P[i,j], G[i,j]
+    v[i,j,c]          products; sums over i are dV[i,j,c]     P[i,j], dO[i,c]
+    q[i,j,k]          products; sums over j are dQ[i,j,k]     dS[i,j], K[j,k]
+    k[i,j,k]          products; sums over i are dK[i,j,k]     dS[i,j], Q[i,k]
+    dQ[:,keys-1,:]    outputs; dK[n-1,:,:], dV[n-1,:,:] too
+    ================  ======================================  ===========================
+
+    With saved weights P is an input and there are no O, Lse, x, s; z[i,j] are the products of
+    P[i,j] and dP[i,j,e-1], and D[i,j] their sums over j.
+
+    Double backward, with D[i] an input: F = UQ K^T + Q UK^T, C = dO UV^T, H = C + F o G, alpha and
+    eps the row sums of P o F and P o H; then ::
+
+        Qt  = sum over j of (P o H) K + dS UK, less alpha (sum of dS K), less eps (sum of P K)
+        dOt = sum over j of P UV + (P o F) V, less alpha O
+        Kt  = sum over i of St Q + dS UQ,  St = P o H - alpha dS - eps P
+        Vt  = sum over i of (P o F - alpha P) dO
+
+    `pebble.double_backward_graph` writes it out, vertex by vertex. That is the published form, with
+    St = P o (C + F o G - alpha dP - E) and E the row sum of P o (C + F o G - alpha dP), multiplied
+    out: E = eps - alpha D. The scale of the scores is 1.
+
     References
     ----------
     Saha and Ye, "The I/O complexity of attention, or how optimal is FlashAttention?", ICML 2024
-    (plain); Dao, "FlashAttention-2", arXiv 2307.08691 (online).
+    (plain); Dao, "FlashAttention-2", arXiv 2307.08691 (online, backward); "FlashBoB", arXiv
+    2609.24089 (double backward).
 
     Raises
     ------
-    SizeError, UnknownName
+    SizeError, UnknownName, ProblemError
         A size that is no positive integer; a block given for the plain softmax, or larger than
-        `keys`; an unknown softmax.
+        `keys`; an unknown softmax or direction; options of the forward pass for another, or saved
+        weights for another than the backward pass.
 
     Examples
     --------
@@ -115,6 +153,8 @@ class Attention:
     softmax: str = "plain"
     block: int | None = None
     logsumexp: bool = False
+    direction: str = "forward"
+    saved_weights: bool = False
 
     def __post_init__(self) -> None:
         n = positive("n", self.n, "the number of queries")
@@ -133,6 +173,26 @@ class Attention:
                 raise SizeError(f"block = {block}: there are only {keys} keys")
             object.__setattr__(self, "block", block)
         object.__setattr__(self, "logsumexp", bool(self.logsumexp))
+        object.__setattr__(self, "saved_weights", bool(self.saved_weights))
+        self._check_direction()
+
+    def _check_direction(self) -> None:
+        if self.direction not in DIRECTIONS:
+            raise UnknownName(
+                f"direction = {self.direction!r}: known are {', '.join(DIRECTIONS)} "
+                "(and pebble.AttentionGradient is the theory form)"
+            )
+        if self.direction != "forward" and (self.online or self.logsumexp):
+            option = "softmax = 'online'" if self.online else "logsumexp = True"
+            raise ProblemError(
+                f"{option} with direction = {self.direction!r}: it is an option of the forward "
+                "pass; the others take the logsumexp as an input, so no maximum is looked for"
+            )
+        if self.saved_weights and self.direction != "backward":
+            raise ProblemError(
+                f"saved_weights = True with direction = {self.direction!r}: only the backward pass "
+                "can take the weights as an input"
+            )
 
     @property
     def pairs(self) -> int:
@@ -148,6 +208,70 @@ class Attention:
         """Give the same problem with the online softmax in blocks of at most `block` keys."""
         return replace(self, block=min(block, self.keys))
 
+    @property
+    def kind(self) -> str:
+        """Which schedules and bounds are for it."""
+        return "saved backward" if self.saved_weights else self.direction
+
+    @property
+    def settled(self) -> Attention:
+        """The problem with blocks of one key, if an online softmax leaves them to the schedule."""
+        return self.with_block(1) if self.online and self.block is None else self
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """What tells it from others, for a short notation."""
+        sizes = {"n": self.n, "d": self.d}
+        if self.keys != self.n:
+            sizes["keys"] = self.keys
+        if self.value_dim != self.d:
+            sizes["value_dim"] = self.value_dim
+        return sizes
+
+    @property
+    def title(self) -> str:
+        """What is computed, in words."""
+        what = {
+            "forward": "attention",
+            "backward": "backward pass of attention",
+            "double_backward": "double backward pass of attention",
+        }[self.direction]
+        told = f"{what}, n = {self.n}, keys = {self.keys}, d = {self.d}"
+        told += f", value_dim = {self.value_dim}"
+        if self.direction == "forward":
+            told += f", {self.softmax} softmax"
+        return told + (", weights saved" if self.saved_weights else "")
+
+    def to_dict(self) -> dict[str, object]:
+        """Give it as plain values, for JSON."""
+        told: dict[str, object] = {
+            "kind": self.kind,
+            "n": self.n,
+            "keys": self.keys,
+            "d": self.d,
+            "value_dim": self.value_dim,
+        }
+        if self.direction == "forward":
+            told |= {"softmax": self.softmax, "logsumexp": self.logsumexp}
+        return told
+
+    @property
+    def operands(self) -> Mapping[str, tuple[int, ...]]:
+        """The inputs and their shapes, in the order in which an execution takes them.
+
+        >>> list(Attention(n=2, d=1, direction="backward").operands)
+        ['Q', 'K', 'V', 'O', 'dO', 'Lse']
+        """
+        n, m, d, e = self.n, self.keys, self.d, self.value_dim
+        shapes: dict[str, tuple[int, ...]] = {"Q": (n, d), "K": (m, d), "V": (m, e)}
+        if self.saved_weights:
+            return {**shapes, "P": (n, m), "dO": (n, e)}
+        if self.direction != "forward":
+            shapes |= {"O": (n, e), "dO": (n, e), "Lse": (n,)}
+        if self.direction == "double_backward":
+            shapes |= {"D": (n,), "UQ": (n, d), "UK": (m, d), "UV": (m, e)}
+        return shapes
+
     @cached_property
     def graph(self) -> FamilyGraph:
         """The computation graph; equal problems have the same one.
@@ -159,140 +283,4 @@ class Attention:
         """
         if self.online and self.block is None:
             raise SizeError("block = None: an online softmax's graph needs its block of keys")
-        made = _GRAPHS.get(astuple(self))
-        if made is None:
-            made = _online(self) if self.online else _plain(self)
-            _GRAPHS[astuple(self)] = made
-        return made
-
-
-def _scores(p: Attention) -> tuple[Family, Family, Family, Family]:
-    Q, K = inputs("Q", p.n, p.d), inputs("K", p.keys, p.d)
-    size = (p.n, p.keys, p.d)
-    x = family("x", size, Function.PRODUCT, lambda i, j, k: (Q[i, k], K[j, k]))
-    s = chain(
-        "s",
-        size,
-        2,
-        Function.SUM,
-        lambda i, j, k: x[i, j, k],
-        lambda i, j, k: (s[i, j, k - 1], x[i, j, k]),
-    )
-    return Q, K, x, s
-
-
-def _plain(p: Attention) -> FamilyGraph:
-    last, size = p.keys - 1, (p.n, p.keys)
-    Q, K, x, s = _scores(p)
-    V = inputs("V", p.keys, p.value_dim)
-    P = family("P", size, Function.EXP, lambda i, j: (s[i, j, p.d - 1],))
-    l = chain("l", size, 1, Function.SUM, lambda i, j: P[i, j], lambda i, j: (l[i, j - 1], P[i, j]))
-    y = family("y", (*size, p.value_dim), Function.PRODUCT, lambda i, j, c: (P[i, j], V[j, c]))
-    o = chain(
-        "o",
-        (*size, p.value_dim),
-        1,
-        Function.SUM,
-        lambda i, j, c: y[i, j, c],
-        lambda i, j, c: (o[i, j - 1, c], y[i, j, c]),
-    )
-    O = family("O", (p.n, p.value_dim), Function.QUOTIENT, lambda i, c: (o[i, last, c], l[i, last]))
-    Lse = family("Lse", (p.n,), Function.LOG, lambda i: (l[i, last],))
-    return _graph(p, Q, K, V, x, s, P, l, y, o, O, Lse)
-
-
-def _online(p: Attention) -> FamilyGraph:
-    b, e, size = p.block or 0, p.value_dim, (p.n, p.keys)
-    last, blocks = p.keys - 1, -(-p.keys // b)
-    Q, K, x, s = _scores(p)
-    V = inputs("V", p.keys, e)
-
-    def score(i: int, j: int) -> Tile:
-        return s[i, j, p.d - 1]
-
-    def end(t: int) -> int:
-        return min(t * b + b, p.keys) - 1
-
-    mx = chain("mx", size, 1, Function.MAX, score, lambda i, j: (mx[i, j - 1], score(i, j)))
-
-    def exponentials(t: int) -> Piece:
-        if not end(t):  # the maximum over a first block of one key is its score
-            return Piece(0, 1, Function.ONE, lambda i, j: (score(i, j),))
-        rule: Rule = lambda i, j: (score(i, j), mx[i, end(t)])
-        return Piece(t * b, end(t) + 1, Function.EXP_OF_DIFFERENCE, rule)
-
-    P = Family("P", size, Pieces(blocks, exponentials), 1)
-
-    # The last block may be ragged, so the index of its end is a piece of its own.
-    steps = [(1, blocks - 1), (blocks - 1, blocks)] if blocks > 2 else [(1, blocks)]
-    factors = [
-        Piece(
-            start,
-            stop,
-            Function.EXP_OF_DIFFERENCE,
-            lambda i, t, final=stop == blocks: (
-                mx[i, t * b - 1],
-                mx[i, last if final else t * b + (b - 1)],
-            ),
-        )
-        for start, stop in steps
-        if start < stop
-    ]
-    a = Family("a", (p.n, blocks), tuple(factors), 1)
-    lr = Family(
-        "lr",
-        (p.n, blocks),
-        _from_one(blocks, Function.PRODUCT, lambda i, t: (l[i, t * b - 1], a[i, t])),
-        1,
-    )
-    r = Family(
-        "or",
-        (p.n, blocks, e),
-        _from_one(blocks, Function.PRODUCT, lambda i, t, c: (o[i, t * b - 1, c], a[i, t])),
-        1,
-    )
-    y = family("y", (*size, e), Function.PRODUCT, lambda i, j, c: (P[i, j], V[j, c]))
-    l = Family("l", size, _rescaled(p.keys, b, lambda i, j: P[i, j], lambda i, j: l[i, j], lr), 1)
-    o = Family(
-        "o",
-        (*size, e),
-        _rescaled(p.keys, b, lambda i, j, c: y[i, j, c], lambda i, j, c: o[i, j, c], r),
-        1,
-    )
-    O = family("O", (p.n, e), Function.QUOTIENT, lambda i, c: (o[i, last, c], l[i, last]))
-    Lse = family("Lse", (p.n,), Function.LOG_PLUS, lambda i: (l[i, last], mx[i, last]))
-    return _graph(p, Q, K, V, x, s, mx, P, a, lr, r, l, y, o, O, Lse)
-
-
-def _from_one(stop: int, function: Function, rule: Rule) -> tuple[Piece, ...]:
-    return (Piece(1, stop, function, rule),) if stop > 1 else ()
-
-
-def _rescaled(keys: int, b: int, term: Unit, total: Unit, scaled: Family) -> Pieces:
-    """Give the pieces of a chain over keys that goes on from a rescaled sum at each block.
-
-    They are: the first term; the rest of block 0; the head of block 1; the rest of block 1; ...
-    Blocks of one key have no rest.
-    """
-    blocks, ragged = -(-keys // b), keys % b or b
-    rests = 0 if b == 1 else blocks - (ragged == 1)
-
-    def go_on(i: int, j: int, *c: int) -> tuple[Tile, ...]:
-        return total(i, j - 1, *c), term(i, j, *c)
-
-    def make(at: int) -> Piece:
-        if at == 0:
-            return Piece(0, 1, Function.SAME, lambda *index: (term(*index),))
-        t, rest = divmod(at, 2) if rests else (at, 0)
-        if rest:
-            return Piece(t * b + 1, min(t * b + b, keys), Function.SUM, go_on)
-        head: Rule = lambda i, j, *c: (scaled[(i, t, *c)], term(i, j, *c))
-        return Piece(t * b, t * b + 1, Function.SUM, head)
-
-    return Pieces(blocks + rests, make)
-
-
-def _graph(p: Attention, *families: Family) -> FamilyGraph:
-    if p.logsumexp:
-        return FamilyGraph(families, ("O", "Lse"))
-    return FamilyGraph(families[:-1], ("O",))
+        return shared_graph(self, lambda: BUILDERS[self.direction](self))

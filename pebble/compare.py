@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pebble import bounds
-from pebble.attention import Attention
 from pebble.bounds import Bound
 from pebble.checks import positive
 from pebble.cost import Cost
 from pebble.errors import SizeError, UnknownName
+from pebble.problem import Problem
 from pebble.registry import generators
 from pebble.rules import HONG_KUNG, Rules
 from pebble.schedule import Schedule
@@ -48,7 +48,7 @@ class Comparison:
 
     Parameters
     ----------
-    problem : Attention
+    problem : Attention or AttentionGradient
         What one head computes.
     cache : int
         M, in words.
@@ -59,14 +59,14 @@ class Comparison:
     rows : sequence of Row
         The schedules that fit the cache, cheapest first.
     refused : mapping of str to str
-        The others, and why they don't fit.
+        The others, and why they are left out.
     copies : int
         Heads times batch. Each plays its own game, so words and bounds multiply.
     word_bytes : int
         Bytes of a word.
     """
 
-    problem: Attention
+    problem: Problem
     cache: int
     rules: Rules
     bound: Bound
@@ -97,15 +97,12 @@ class Comparison:
     @property
     def title(self) -> str:
         """What is compared, in one line."""
-        p = self.problem
-        told = f"attention, n = {p.n}, keys = {p.keys}, d = {p.d}, value_dim = {p.value_dim}"
-        told += f", {p.softmax} softmax, cache M = {self.cache} words"
-        told += f" of {self.word_bytes} bytes"
+        told = f"{self.problem.title}, cache M = {self.cache} words of {self.word_bytes} bytes"
         return told + (f", {self.copies} copies (heads x batch)" if self.copies > 1 else "")
 
     @property
     def notes(self) -> list[str]:
-        """The bound and the schedules that don't fit, a line each."""
+        """The bound and the schedules that are left out, a line each."""
         game = "recomputation allowed" if self.rules.recompute else "each vertex computed once"
         bound = self.bound
         total = f"{bound.value * self.copies:,} words"
@@ -113,20 +110,13 @@ class Comparison:
             f"lower bound: {total} ({game}) by {bound.name}; {bound.reference}",
             f"it assumes: {bound.assumes}",
         ]
-        return lines + [f"does not fit: {why}" for _, why in self.refused]
+        return lines + [f"left out: {why}" for _, why in self.refused]
 
     def to_dict(self) -> dict[str, object]:
         """Give everything as plain values, for JSON."""
-        p, by = self.problem, self.copies
+        by = self.copies
         return {
-            "problem": {
-                "n": p.n,
-                "keys": p.keys,
-                "d": p.d,
-                "value_dim": p.value_dim,
-                "softmax": p.softmax,
-                "logsumexp": p.logsumexp,
-            },
+            "problem": self.problem.to_dict(),
             "cache": self.cache,
             "copies": by,
             "word_bytes": self.word_bytes,
@@ -166,7 +156,7 @@ Judge = Callable[[Schedule], Cost]
 
 
 def compare(
-    problem: Attention,
+    problem: Problem,
     cache: int,
     *,
     rules: Rules = HONG_KUNG,
@@ -179,13 +169,13 @@ def compare(
 
     Parameters
     ----------
-    problem : Attention
+    problem : Attention or AttentionGradient
         What one head computes.
     cache : int
         M, in words.
     rules : Rules
-        The game of the bound. With ``recompute=False`` bounds are larger, and every schedule here
-        computes each vertex once, so it is legal in that game too.
+        The game of the bound. With ``recompute=False`` bounds are larger, and schedules that
+        compute some vertices more than once are left out, which the notes say.
     heads, batch : int
         How many times the problem is solved.
     dtype : {"fp8", "fp16", "bf16", "fp32", "fp64"}
@@ -218,6 +208,10 @@ def compare(
         except SizeError as error:
             refused.append((f"{name}, {rule}", str(error)))
             continue
+        if schedule.recomputes and not rules.recompute:
+            why = f"{name}, {rule} blocks computes some vertices more than once"
+            refused.append((f"{name}, {rule}", why))
+            continue
         cost = judge(schedule)
         rows.append(Row(schedule, rule, cost, cost.io / bound.value))
     if not rows:
@@ -228,9 +222,9 @@ def compare(
     )
 
 
-def _variants(problem: Attention, cache: int) -> Iterable[tuple[str, str, Callable[[], Schedule]]]:
+def _variants(problem: Problem, cache: int) -> Iterable[tuple[str, str, Callable[[], Schedule]]]:
     """Give each generator with its best blocks, and with those of its paper if it has them."""
-    for generator in generators():
+    for generator in generators(problem.kind):
         yield generator.__name__, "best", lambda g=generator: g(problem, cache)  # type: ignore[misc]
         if "blocks" in inspect.signature(generator).parameters:
             yield (

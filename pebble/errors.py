@@ -27,6 +27,10 @@ class UnknownName(PebbleError, ValueError):
     """A name that is none of the known ones; the message lists those."""
 
 
+class ProblemError(PebbleError, ValueError):
+    """A problem that a schedule or a bound is not for, or options that don't go together."""
+
+
 class GraphError(PebbleError, ValueError):
     """A graph that the game can't be played on. `faults` lists all that is wrong with it."""
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pebble.errors import DataError
 from pebble.expander import Expansion
+from pebble.families import Function
 from pebble.family_graph import FamilyGraph
 from pebble.playback import Referee
 from pebble.referee import Words
@@ -64,8 +65,10 @@ def _run(
                     value = a / b
                 elif function == 9:
                     value = math.log(a)
-                else:
+                elif function == 10:
                     value = math.log(a) + b
+                else:
+                    value = a - b
             top -= 1
             slots[v] = free[top]
             fast[free[top]] = value
@@ -90,7 +93,8 @@ def execute(
     Returns
     -------
     dict of str to array
-        One float64 array for each family of outputs, read from slow memory.
+        One float64 array for each tile of outputs, under its family's name, read from slow
+        memory. Outputs that are the ends of chains lie in an array without the chain's axis.
 
     Raises
     ------
@@ -137,13 +141,16 @@ def _operand(name: str, shape: tuple[int, ...], operands: Mapping[str, ArrayLike
 
 def _outputs(graph: FamilyGraph, slow: Floats) -> dict[str, Floats]:
     outputs = {}
-    for name in graph.output_names:
-        part, base = graph[name], graph.base(name)
-        values = slow[base : base + len(part)].reshape(part.shape).copy()
+    for tile in graph.output_tiles:
+        part = tile.family
+        values = slow[graph.numbers(tile)]
+        if part.pieces[0].function is Function.SAME:
+            shape = tuple(size for axis, size in enumerate(tile.sizes) if axis != part.axis)
+            values = values.reshape(shape)
         if not np.isfinite(values).all():
             raise DataError(
-                f"{name} is not finite: a number overflowed on the way to it "
+                f"{part.name} is not finite: a number overflowed on the way to it "
                 "(a plain softmax does where a score exceeds 709; an online one does not)"
             )
-        outputs[name] = values
+        outputs[part.name] = values
     return outputs

@@ -41,6 +41,7 @@ class Function(IntEnum):
     QUOTIENT = 8  # u / v
     LOG = 9  # log(u)
     LOG_PLUS = 10  # log(u) + v
+    DIFFERENCE = 11  # u - v
 
 
 @dataclass(frozen=True)
@@ -223,3 +224,22 @@ def chain(
     if shape[axis] > 1:
         pieces.append(Piece(1, shape[axis], function, rule))
     return Family(name, shape, tuple(pieces), axis)
+
+
+def sums(name: str, term: Family, axis: int) -> Family:
+    """Give the sums of a family's vertices along an axis, a chain in index order.
+
+    Examples
+    --------
+    >>> a = inputs("a", 3, 2)
+    >>> total = sums("total", a, 0)
+    >>> total.pieces[1].rule(2, 0)
+    (total[1, 0], a[2, 0])
+    """
+
+    def rule(*index: Any) -> tuple[Tile, ...]:
+        before = (*index[:axis], index[axis] - 1, *index[axis + 1 :])
+        return total[before], term[index]
+
+    total = chain(name, term.shape, axis, Function.SUM, lambda *index: term[index], rule)
+    return total

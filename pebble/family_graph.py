@@ -6,10 +6,13 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from pebble.errors import GraphError
 from pebble.families import Family, Function, Tile
 from pebble.moves import Label, Vertex
 from pebble.rules import HONG_KUNG, Rules
+from pebble.tapes import Block
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +23,9 @@ class FamilyGraph:
     ----------
     families : sequence of Family
         In an order such that vertices are numbered family by family, row-major.
-    output_names : sequence of str
-        The families whose vertices are the outputs.
+    output_tiles : sequence of Tile
+        The outputs: tiles at fixed indices, of different families. Where a chain has one term
+        only, its last sum is another name of that term, and the term is the output.
 
     Examples
     --------
@@ -29,15 +33,15 @@ class FamilyGraph:
     >>> a, b = inputs("a", 2), inputs("b", 2)
     >>> x = family("x", (2,), Function.PRODUCT, lambda k: (a[k], b[k]))
     >>> s = chain("s", (2,), 0, Function.SUM, lambda k: x[k], lambda k: (s[k - 1], x[k]))
-    >>> dot = FamilyGraph((a, b, x, s), ("s",))
-    >>> len(dot)
-    7
+    >>> dot = FamilyGraph((a, b, x, s), (s[1],))
+    >>> len(dot), [str(dot.label(v)) for v in dot.outputs]
+    (7, ['s[1]'])
     >>> [str(dot.label(u)) for u in dot.predecessors(dot.vertex(Vertex("s", (1,))))]
     ['x[0]', 'x[1]']
     """
 
     families: tuple[Family, ...]
-    output_names: tuple[str, ...]
+    output_tiles: tuple[Tile, ...]
     bases: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -134,7 +138,30 @@ class FamilyGraph:
 
     def is_output(self, v: int) -> bool:
         """Say whether a vertex is an output."""
-        return self.family(v) in self.output_names
+        part, index = self._locate(v)
+        return any(
+            all(low <= i < low + size for i, low, size in zip(index, lows, tile.sizes, strict=True))
+            for tile, lows in self._ends
+            if tile.family is part
+        )
+
+    @cached_property
+    def _ends(self) -> tuple[tuple[Tile, tuple[int, ...]], ...]:
+        """The outputs as tiles of vertices of their families' own, and where those start."""
+        tiles = [own_tile(tile) for tile in self.output_tiles]
+        return tuple((tile, tuple(start.constant for start in tile.starts)) for tile in tiles)
+
+    def numbers(self, tile: Tile) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+        """Give the numbers of the vertices of a tile at fixed indices, in the tile's shape."""
+        tile = own_tile(tile)
+        found = np.full((1,) * len(tile.sizes), self.base(tile.family.name), np.int64)
+        stride = 1
+        for axis in reversed(range(len(tile.sizes))):
+            low = tile.family.low if axis == tile.family.axis else 0
+            along = np.arange(tile.sizes[axis], dtype=np.int64) + tile.starts[axis].constant - low
+            found = found + stride * along.reshape(-1, *(1,) * (len(tile.sizes) - axis - 1))
+            stride *= tile.family.owned[axis]
+        return found
 
     def _ids(self, parts: list[Family]) -> list[int]:
         return [v for p in parts for v in range(self.base(p.name), self.base(p.name) + len(p))]
@@ -147,7 +174,8 @@ class FamilyGraph:
     @property
     def outputs(self) -> list[int]:
         """The outputs, ascending."""
-        return self._ids([p for p in self.families if p.name in self.output_names])
+        ids = [self.numbers(tile).ravel() for tile, _ in self._ends]
+        return [int(v) for v in np.sort(np.concatenate(ids))] if ids else []
 
     def least_cache(self, rules: Rules = HONG_KUNG) -> int:
         """Give the least cache in which the graph can be pebbled: a vertex and what it needs."""
@@ -175,4 +203,31 @@ class FamilyGraph:
     @cached_property
     def output_words(self) -> int:
         """The number of outputs."""
-        return sum(p.size for p in self.families if p.name in self.output_names)
+        return sum(tile.size for tile in self.output_tiles)
+
+
+def own_tile(tile: Tile) -> Tile:
+    """Follow other names: give the tile of vertices that are a family's own.
+
+    Raises
+    ------
+    GraphError
+        The tile is in part another family's.
+
+    Examples
+    --------
+    >>> from pebble.families import chain, inputs
+    >>> a = inputs("a", 4, 2)
+    >>> s = chain("s", (4, 2), 0, Function.SUM, lambda i, c: a[i, c], lambda i, c: (s[i - 1, c],))
+    >>> own_tile(s[0, :]), own_tile(s[3, :])
+    (a[0, 0:+2], s[3, 0:+2])
+    """
+    part = tile.family
+    start = tile.starts[part.axis].constant
+    if start >= part.low:
+        return tile
+    if tile.sizes[part.axis] != 1:
+        raise GraphError([f"{tile!r}: its first vertices are other names, so it is no one box"])
+    keys = [Block(*box, False, False) for box in zip(tile.starts, tile.sizes, strict=True)]
+    (named,) = part.pieces[0].rule(*keys)
+    return own_tile(named)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
-from pebble.attention import Attention
 from pebble.checks import positive
-from pebble.errors import PebbleError, SizeError
+from pebble.errors import PebbleError, SizeError, UnknownName
+from pebble.problem import KINDS, Problem
+from pebble.rules import HONG_KUNG, Rules
 from pebble.schedule import Schedule
 
 
@@ -16,45 +17,80 @@ class Generator(Protocol):
 
     __name__: str
 
-    def __call__(self, problem: Attention, cache: int) -> Schedule:
+    def __call__(self, problem: Any, cache: int) -> Schedule:
         """Give the schedule with its best blocks; SizeError where the cache is too small."""
 
 
-_GENERATORS: dict[str, Generator] = {}
+_GENERATORS: dict[str, tuple[Generator, tuple[str, ...]]] = {}
 F = TypeVar("F", bound=Callable[..., Schedule])
 
 
-def register(generator: F) -> F:
+@overload
+def register(generator: F) -> F: ...
+@overload
+def register(*, kinds: tuple[str, ...]) -> Callable[[F], F]: ...
+def register(
+    generator: F | None = None, *, kinds: tuple[str, ...] = ("forward",)
+) -> F | Callable[[F], F]:
     """Make a generator known to `compare` and `best`; a decorator.
 
     A later generator of the same name takes the place of an earlier one.
+
+    Parameters
+    ----------
+    generator : callable
+        Takes a problem and a cache, and gives a schedule.
+    kinds : tuple of str
+        The kinds of problems that it is for, see `pebble.problem.KINDS`: "forward" if it is not
+        said.
+
+    Raises
+    ------
+    UnknownName
+        A kind that is not known.
+
+    Examples
+    --------
+    >>> import schedules
+    >>> sorted(generator.__name__ for generator in generators("forward"))
+    ['flash1', 'flash2', 'small_cache', 'standard']
     """
-    _GENERATORS[generator.__name__] = generator
-    return generator
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UnknownName(f"kind = {kind!r}: known are {', '.join(KINDS)}")
+
+    def known(function: F) -> F:
+        _GENERATORS[function.__name__] = (function, tuple(kinds))
+        return function
+
+    return known if generator is None else known(generator)
 
 
-def generators() -> tuple[Generator, ...]:
-    """Give the registered generators.
+def generators(kind: str = "forward") -> tuple[Generator, ...]:
+    """Give the registered generators for a kind of problem.
 
     Raises
     ------
     PebbleError
         None is registered yet.
     """
-    if not _GENERATORS:
-        raise PebbleError("no schedule is registered: import schedules first")
-    return tuple(_GENERATORS.values())
+    found = tuple(generator for generator, kinds in _GENERATORS.values() if kind in kinds)
+    if not found:
+        raise PebbleError(f"no schedule is registered for {kind!r}: import schedules first")
+    return found
 
 
-def best(problem: Attention, cache: int) -> Schedule:
+def best(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> Schedule:
     """Give the cheapest known schedule: the least I/O, the first registered among equals.
 
     Parameters
     ----------
-    problem : Attention
+    problem : Attention or AttentionGradient
         What to compute.
     cache : int
         M, in words.
+    rules : Rules
+        The game. Without recomputation, only schedules that compute each vertex once are looked at.
 
     Raises
     ------
@@ -70,11 +106,16 @@ def best(problem: Attention, cache: int) -> Schedule:
     """
     positive("cache", cache, "the words of fast memory")
     found, refusals = [], []
-    for generator in generators():
+    for generator in generators(problem.kind):
         try:
-            found.append(generator(problem, cache))
+            schedule = generator(problem, cache)
         except SizeError as error:
             refusals.append(str(error))
+            continue
+        if schedule.recomputes and not rules.recompute:
+            refusals.append(f"{schedule.name} computes some vertices more than once")
+        else:
+            found.append(schedule)
     if not found:
         raise SizeError("; ".join(refusals))
     return min(found, key=lambda schedule: schedule.closed_form.io)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pebble.attention import Attention
 from pebble.cost import Cost
 from pebble.counter import count
+from pebble.errors import DataError
 from pebble.moves import Move
+from pebble.problem import Problem
 from pebble.rules import HONG_KUNG, Rules
 from pebble.start import check_weights
 from pebble.tapes import Program, Tape
@@ -31,7 +32,7 @@ class Schedule:
     ----------
     name : str
         The algorithm.
-    problem : Attention
+    problem : Problem
         What it computes.
     cache : int
         M, in words.
@@ -55,7 +56,7 @@ class Schedule:
     """
 
     name: str
-    problem: Attention
+    problem: Problem
     cache: int
     blocks: Mapping[str, int]
     closed_form: Cost
@@ -107,23 +108,32 @@ class Schedule:
 
         return replay(self._expansion(rules), self.cache, progress)
 
-    def execute(self, Q: ArrayLike, K: ArrayLike, V: ArrayLike) -> dict[str, NDArray[np.float64]]:
+    @cached_property
+    def recomputes(self) -> bool:
+        """Whether it computes some vertex more than once."""
+        graph = self.problem.graph
+        return self.closed_form.computes > graph.size - graph.input_words
+
+    def execute(self, *operands: ArrayLike, **named: ArrayLike) -> dict[str, NDArray[np.float64]]:
         """Run the moves on numbers, in a fast memory that holds only what is red.
 
         Parameters
         ----------
-        Q, K, V : array_like
-            Shapes (n, d), (keys, d), (keys, value_dim); finite real numbers.
+        *operands, **named : array_like
+            The inputs, in the order of ``problem.operands`` (which has their shapes) or by name;
+            finite real numbers. Forward: Q, K, V. Backward: Q, K, V, O, dO, Lse.
 
         Returns
         -------
         dict of str to array
-            ``"O"``, of shape (n, value_dim), and ``"Lse"``, of shape (n,), if the problem has it.
+            The outputs by name. Forward: ``"O"``, of shape (n, value_dim), and ``"Lse"``, of shape
+            (n,), if the problem has it. Backward: ``"dQ"``, ``"dK"``, ``"dV"``.
 
         Raises
         ------
         DataError
-            Wrong shapes, numbers that are not finite, or an overflow on the way.
+            Operands that are missing, unknown or given twice; wrong shapes, numbers that are not
+            finite, or an overflow on the way.
         IllegalMove, Incomplete
             The moves are refereed too.
 
@@ -138,11 +148,30 @@ class Schedule:
         """
         from pebble.executor import execute
 
-        operands = {"Q": Q, "K": K, "V": V}
-        return execute(self._expansion(HONG_KUNG), self.cache, operands)
+        return execute(self._expansion(HONG_KUNG), self.cache, self._by_name(operands, named))
 
-    def waste(self) -> Waste:
+    def _by_name(
+        self, operands: tuple[ArrayLike, ...], named: Mapping[str, ArrayLike]
+    ) -> dict[str, ArrayLike]:
+        names = list(self.problem.operands)
+        if len(operands) > len(names):
+            raise DataError(f"{len(operands)} operands: there are {len(names)}, {', '.join(names)}")
+        given = dict(zip(names, operands, strict=False))
+        for name in named:
+            if name not in names:
+                raise DataError(f"{name} is no operand: they are {', '.join(names)}")
+            if name in given:
+                raise DataError(f"{name} is given twice, by its place and by its name")
+        return given | dict(named)
+
+    def waste(self, rules: Rules = HONG_KUNG) -> Waste:
         """Report what the schedule does in vain: dead loads, stores, computes, and recomputation.
+
+        Parameters
+        ----------
+        rules : Rules
+            The game's rules. With ``Rules(redundant=True)``, moves that change nothing are legal,
+            and reported as dead.
 
         Raises
         ------
@@ -157,7 +186,7 @@ class Schedule:
         """
         from pebble.waste import waste_of_program
 
-        return waste_of_program(self._expansion(HONG_KUNG), self.cache)
+        return waste_of_program(self._expansion(rules), self.cache)
 
     def moves(self) -> Iterator[Move]:
         """Give the moves one by one.
@@ -182,11 +211,5 @@ class Schedule:
             check_weights(rules, {family.name for family in self.problem.graph.families})
 
     def __repr__(self) -> str:
-        p = self.problem
-        sizes = {"n": p.n, "d": p.d}
-        if p.keys != p.n:
-            sizes["keys"] = p.keys
-        if p.value_dim != p.d:
-            sizes["value_dim"] = p.value_dim
-        told = {**sizes, "cache": self.cache, **self.blocks}
+        told = {**self.problem.sizes, "cache": self.cache, **self.blocks}
         return f"{self.name}({', '.join(f'{k}={v}' for k, v in told.items())})"

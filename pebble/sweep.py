@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pebble import bounds
-from pebble.attention import Attention
 from pebble.bounds import Bound
-from pebble.errors import PebbleError
+from pebble.errors import PebbleError, SizeError
+from pebble.problem import Problem
 from pebble.registry import best
 from pebble.rules import Rules
 from pebble.schedule import Schedule
@@ -31,6 +31,8 @@ class Point:
         The best lower bound with recomputation allowed.
     once : Bound
         The best lower bound when each vertex is computed once.
+    once_schedule : Schedule or None
+        The cheapest known that computes each vertex once; None if none that is known fits.
     """
 
     cache: int
@@ -38,6 +40,18 @@ class Point:
     io: int
     bound: Bound
     once: Bound
+    once_schedule: Schedule | None
+
+    @property
+    def ratio(self) -> float:
+        """The I/O over the bound, recomputation allowed."""
+        return self.io / self.bound.value
+
+    @property
+    def once_ratio(self) -> float | None:
+        """The same where each vertex is computed once."""
+        once = self.once_schedule
+        return once.closed_form.io / self.once.value if once else None
 
 
 @dataclass(frozen=True)
@@ -46,48 +60,46 @@ class Sweep:
 
     Parameters
     ----------
-    problem : Attention
+    problem : Attention or AttentionGradient
         What is computed.
     points : sequence of Point
         One for each cache.
     """
 
-    problem: Attention
+    problem: Problem
     points: tuple[Point, ...]
 
     @property
     def table(self) -> Table:
         """A row for each cache: the ratio in both games."""
-        p = self.problem
-        head = "M|M / d^2|schedule|I/O words|bound|ratio|by|bound, once|ratio, once|by".split("|")
-        rows = [
-            (
-                f"{q.cache:,}",
-                f"{q.cache / p.d**2:.3f}",
-                q.schedule.name,
-                f"{q.io:,}",
-                f"{q.bound.value:,}",
-                f"{q.io / q.bound.value:.4f}",
-                q.bound.name,
-                f"{q.once.value:,}",
-                f"{q.io / q.once.value:.4f}",
-                q.once.name,
-            )
-            for q in self.points
-        ]
-        title = f"cheapest schedule over best bound, n = {p.n}, keys = {p.keys}, d = {p.d}"
-        title += f", value_dim = {p.value_dim}, {p.softmax} softmax"
-        notes = (
-            "bound: recomputation allowed; bound, once: each vertex computed once, "
-            "as every schedule here does",
-        )
-        return Table(title, tuple(head), tuple(rows), notes)
+        anew = any(q.once_schedule is not q.schedule for q in self.points)
+        head = "M|M / d^2|schedule|I/O words|bound|ratio|by".split("|")
+        head += ["schedule, once", "I/O words, once"] if anew else []
+        head += ["bound, once", "ratio, once", "by"]
+        rows = tuple(tuple(self._cells(q, anew)) for q in self.points)
+        title = f"cheapest schedule over best bound, {self.problem.title}"
+        note = "bound: recomputation allowed; once: each vertex computed once"
+        return Table(title, tuple(head), rows, (note if anew else f"{note}, as they all do",))
+
+    def _cells(self, q: Point, anew: bool) -> Iterator[str]:
+        yield f"{q.cache:,}"
+        yield f"{q.cache / self.problem.d**2:.3f}"
+        yield q.schedule.name
+        yield f"{q.io:,}"
+        yield f"{q.bound.value:,}"
+        yield f"{q.ratio:.4f}"
+        yield q.bound.name
+        if anew:
+            yield q.once_schedule.name if q.once_schedule else "-"
+            yield f"{q.once_schedule.closed_form.io:,}" if q.once_schedule else "-"
+        yield f"{q.once.value:,}"
+        yield "-" if q.once_ratio is None else f"{q.once_ratio:.4f}"
+        yield q.once.name
 
     def to_dict(self) -> dict[str, object]:
         """Give everything as plain values, for JSON."""
-        p = self.problem
         return {
-            "problem": {"n": p.n, "keys": p.keys, "d": p.d, "value_dim": p.value_dim},
+            "problem": self.problem.to_dict(),
             "points": [
                 {
                     "cache": q.cache,
@@ -96,6 +108,8 @@ class Sweep:
                     "io_words": q.io,
                     "bound": q.bound.value,
                     "bound_name": q.bound.name,
+                    "once_schedule": q.once_schedule.name if q.once_schedule else None,
+                    "once_io_words": q.once_schedule.closed_form.io if q.once_schedule else None,
                     "once_bound": q.once.value,
                     "once_bound_name": q.once.name,
                 }
@@ -110,12 +124,12 @@ class Sweep:
         return self.table.html()
 
 
-def sweep(problem: Attention, caches: Sequence[int]) -> Sweep:
+def sweep(problem: Problem, caches: Sequence[int]) -> Sweep:
     """Find the cheapest schedule and the best bounds at each of several caches.
 
     Parameters
     ----------
-    problem : Attention
+    problem : Attention or AttentionGradient
         What is computed.
     caches : sequence of int
         Values of M, in words.
@@ -134,16 +148,17 @@ def sweep(problem: Attention, caches: Sequence[int]) -> Sweep:
     """
     if not caches:
         raise PebbleError("caches is empty: give at least one")
-    points = []
-    for cache in caches:
-        schedule = best(problem, cache)
-        points.append(
-            Point(
-                cache,
-                schedule,
-                schedule.count().io,
-                bounds.lower(problem, cache),
-                bounds.lower(problem, cache, Rules(recompute=False)),
-            )
-        )
-    return Sweep(problem, tuple(points))
+    return Sweep(problem, tuple(_point(problem, cache) for cache in caches))
+
+
+def _point(problem: Problem, cache: int) -> Point:
+    once = Rules(recompute=False)
+    schedule = best(problem, cache)
+    careful: Schedule | None = schedule
+    if schedule.recomputes:
+        try:
+            careful = best(problem, cache, once)
+        except SizeError:
+            careful = None
+    bound, once_bound = bounds.lower(problem, cache), bounds.lower(problem, cache, once)
+    return Point(cache, schedule, schedule.count().io, bound, once_bound, careful)

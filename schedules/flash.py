@@ -11,6 +11,7 @@ from pebble.checks import positive
 from pebble.cost import Cost
 from pebble.errors import SizeError
 from pebble.families import Family
+from pebble.problem import require
 from pebble.schedule import Schedule
 from pebble.tapes import Block, Tape, whole
 from schedules.blocks import need, rule_or_sizes
@@ -180,11 +181,17 @@ def tile(
     choose : callable
         Gives the best rows and cols from the problem, a test whether they fit, and the number of
         keys that cols is a multiple of.
+
+    Raises
+    ------
+    ProblemError
+        What it computes is no forward pass.
     """
+    require(name, problem, "forward")
     rule, rows, cols = rule_or_sizes(*asked)
     cache = positive("cache", cache, "the words of fast memory")
     if rule == "best":
-        p = problem.with_block(problem.block or 1) if problem.online else problem
+        p = problem.settled
         unit = p.block or 1
 
         def tiling(rows: int, cols: int) -> Tiling:

@@ -48,8 +48,9 @@ def flash2(
 
     Raises
     ------
-    SizeError, UnknownName
-        Blocks that overflow the cache; sizes that are not positive; an unknown rule.
+    ProblemError, SizeError, UnknownName
+        No forward pass; blocks that overflow the cache; sizes that are not positive; an unknown
+        rule.
 
     References
     ----------

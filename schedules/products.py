@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pebble.affine import Affine
 from pebble.attention import Attention
 from pebble.errors import SizeError
+from pebble.problem import require
 from pebble.tapes import Block, Index, Tape
 from schedules.blocks import distinct, largest
 from schedules.steps import add_products, add_values, normalise
@@ -65,9 +66,10 @@ def one_block(name: str, problem: Attention) -> Attention:
 
     Raises
     ------
-    SizeError
-        It has several.
+    ProblemError, SizeError
+        It is no forward pass; it has several.
     """
+    require(name, problem, "forward")
     if not problem.online:
         return problem
     if problem.block is not None and problem.block < problem.keys:

@@ -72,9 +72,9 @@ def small_cache(
 
     Raises
     ------
-    SizeError, UnknownName
-        Blocks that overflow the cache; sizes that are not positive; an unknown rule; an online
-        softmax in several blocks.
+    ProblemError, SizeError, UnknownName
+        No forward pass; blocks that overflow the cache; sizes that are not positive; an unknown
+        rule; an online softmax in several blocks.
 
     References
     ----------

@@ -68,9 +68,9 @@ def standard(
 
     Raises
     ------
-    SizeError, UnknownName
-        Blocks that overflow the cache; sizes that are not positive; an unknown rule; an online
-        softmax in several blocks.
+    ProblemError, SizeError, UnknownName
+        No forward pass; blocks that overflow the cache; sizes that are not positive; an unknown
+        rule; an online softmax in several blocks.
 
     References
     ----------

@@ -92,7 +92,7 @@ def test_bad_arguments():
 def test_without_generators_it_says_what_to_do(monkeypatch):
     monkeypatch.setattr("pebble.registry._GENERATORS", {})
     with pytest.raises(
-        pebble.PebbleError, match="no schedule is registered: import schedules first"
+        pebble.PebbleError, match=r"no schedule is registered for .forward.: import schedules first"
     ):
         pebble.compare(GPT2, 49152)
 

@@ -145,6 +145,7 @@ functions = {
     Function.QUOTIENT: lambda u, v: u / v,
     Function.LOG: lambda u, v: np.log(u),
     Function.LOG_PLUS: lambda u, v: np.log(u) + v,
+    Function.DIFFERENCE: lambda u, v: u - v,
 }
 
 
@@ -162,7 +163,7 @@ def test_each_function_is_computed(function, u, v):
     tape.load(b[0], a[0])
     tape.compute(z[0])
     tape.store(z[0])
-    expansion = Expansion(FamilyGraph((a, b, z), ("z",)), tape.program)
+    expansion = Expansion(FamilyGraph((a, b, z), (z[:],)), tape.program)
     outputs = execute(expansion, 3, {"a": [u], "b": [v]})
     assert outputs["z"].tolist() == [pytest.approx(functions[function](u, v), rel=1e-15)]
 
@@ -174,7 +175,7 @@ def test_a_square_has_its_operand_twice():
     tape.load(a[0])
     tape.compute(z[0])
     tape.store(z[0])
-    expansion = Expansion(FamilyGraph((a, z), ("z",)), tape.program)
+    expansion = Expansion(FamilyGraph((a, z), (z[:],)), tape.program)
     assert execute(expansion, 2, {"a": [3.0]})["z"].tolist() == [9.0]
 
 

@@ -171,7 +171,7 @@ def test_a_name_of_a_name():
     a = inputs("a", 3)
     s = chain("s", (3,), 0, Function.SUM, lambda k: a[k], lambda k: (s[k - 1], a[k]))
     t = chain("t", (3,), 0, Function.SUM, lambda k: s[k], lambda k: (t[k - 1], s[k]))
-    graph = FamilyGraph((a, s, t), ("t",))
+    graph = FamilyGraph((a, s, t), (t[1:],))
     tape = Tape()
     tape.load(a[:])
     tape.compute(s[1:], t[1:])
@@ -188,7 +188,7 @@ def test_a_predecessor_may_run_across_a_name_with_a_stride():
     a = inputs("a", 5)
     s = chain("s", (5,), 0, Function.SUM, lambda k: a[k], lambda k: (s[k - 1], a[k]))
     z = family("z", (3,), Function.SUM, lambda k: (s[2 + k * -1], s[2 * k]))
-    graph = FamilyGraph((a, s, z), ("z",))
+    graph = FamilyGraph((a, s, z), (z[:],))
     program = (Do(Op.COMPUTE, z[:]),)
     same(fast_words(Expansion(graph, program)), slow_words(graph, program, Rules()))
 
@@ -196,7 +196,7 @@ def test_a_predecessor_may_run_across_a_name_with_a_stride():
 def test_a_predecessor_that_is_named_twice_counts_once():
     a = inputs("a", 2)
     z = family("z", (2,), Function.PRODUCT, lambda i: (a[i], a[i]))
-    graph, program = FamilyGraph((a, z), ("z",)), (Do(Op.COMPUTE, z[:]),)
+    graph, program = FamilyGraph((a, z), (z[:],)), (Do(Op.COMPUTE, z[:]),)
     words = fast_words(Expansion(graph, program))
     assert [preds for *_, preds in words] == [(0,), (1,)]
 
@@ -277,7 +277,7 @@ def test_an_index_that_crosses_names_follows_the_cut_axis():
     s = chain("s", (3,), 0, Function.SUM, lambda k: a[k], lambda k: (s[k - 1], a[k]))
     z = family("z", (3, 3), Function.EXP, lambda i, j: (s[j],))
     with pytest.raises(ProgramError, match="an index that crosses names must follow the cut axis"):
-        list(Expansion(FamilyGraph((a, s, z), ("z",)), (Do(Op.COMPUTE, z[:, :]),)).streams())
+        list(Expansion(FamilyGraph((a, s, z), (z[:, :],)), (Do(Op.COMPUTE, z[:, :]),)).streams())
 
 
 def test_pieces_may_change_the_function():
@@ -287,7 +287,7 @@ def test_pieces_may_change_the_function():
         Piece(2, 4, Function.SUM, lambda i: (a[i], a[i - 2])),
     )
     z = Family("z", (4,), pieces)
-    graph = FamilyGraph((a, z), ("z",))
+    graph = FamilyGraph((a, z), (z[:],))
     program = (Do(Op.COMPUTE, z[:]),)
     same(fast_words(Expansion(graph, program)), slow_words(graph, program, Rules()))
 
@@ -350,7 +350,7 @@ def test_the_buffer_holds_the_longest_block():
 def test_a_vertex_with_too_many_predecessors_is_named():
     a = inputs("a", 5)
     wide = family("wide", (1,), Function.SUM, lambda i: tuple(a[k] for k in range(4)))
-    graph, tape = FamilyGraph((a, wide), ("wide",)), Tape()
+    graph, tape = FamilyGraph((a, wide), (wide[:],)), Tape()
     tape.load(a[:])
     with pytest.raises(
         ProgramError, match=r"wide\[v0\] has 4 predecessors; the most in a family is 3"

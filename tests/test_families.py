@@ -23,7 +23,7 @@ def dot(length):
     a, b = inputs("a", length), inputs("b", length)
     x = family("x", (length,), Function.PRODUCT, lambda k: (a[k], b[k]))
     s = chain("s", (length,), 0, Function.SUM, lambda k: x[k], lambda k: (s[k - 1], x[k]))
-    return FamilyGraph((a, b, x, s), ("s",))
+    return FamilyGraph((a, b, x, s), (s[1:],))
 
 
 # Affine expressions.
@@ -112,7 +112,8 @@ def test_a_chain_of_one_has_no_vertices_of_its_own():
 
 def test_a_predecessor_counts_once():
     a = inputs("a", 2)
-    graph = FamilyGraph((a, family("q", (2,), Function.PRODUCT, lambda i: (a[i], a[i]))), ("q",))
+    q = family("q", (2,), Function.PRODUCT, lambda i: (a[i], a[i]))
+    graph = FamilyGraph((a, q), (q[:],))
     assert graph.predecessors(3) == (1,)
     assert graph.least_cache() == 2
 
@@ -145,7 +146,7 @@ def test_numbers_of_no_vertex(v):
 def test_indices_before_the_first_piece_name_no_vertex():
     a = inputs("a", 4)
     late = Family("late", (4,), (Piece(2, 4, Function.EXP, lambda i: (a[i],)),))
-    graph = FamilyGraph((a, late), ("late",))
+    graph = FamilyGraph((a, late), (late[2:],))
     assert (late.start, late.low, late.owned, len(late)) == (2, 2, (2,), 2)
     assert graph.label(4) == ("late", (2,))
     assert graph.vertex(("late", (3,))) == 5

@@ -399,7 +399,9 @@ def test_among_equals_the_first_registered_is_best():
 @pytest.mark.usefixtures("_registry")
 def test_without_generators_there_is_no_best():
     _GENERATORS.clear()
-    with pytest.raises(PebbleError, match="no schedule is registered: import schedules first"):
+    with pytest.raises(
+        PebbleError, match=r"no schedule is registered for .forward.: import schedules first"
+    ):
         best(Attention(6, 2), 60)
 
 

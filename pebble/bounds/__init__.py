@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from pebble.attention import Attention
 from pebble.bounds import curves
-from pebble.bounds.bound import Bound, Problem
+from pebble.bounds.bound import Bound
 from pebble.bounds.literature import (
     any_multiplication,
     fft,
@@ -18,6 +22,7 @@ from pebble.bounds.literature import (
 )
 from pebble.bounds.segments import all_sums, all_sums_once, output_sums
 from pebble.checks import positive
+from pebble.problem import Problem
 from pebble.rules import HONG_KUNG, Rules
 
 __all__ = [
@@ -49,7 +54,7 @@ def every(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> tuple[Bound
 
     Parameters
     ----------
-    problem : Attention
+    problem : Attention or AttentionGradient
         The problem.
     cache : int
         M, in words. Bounds are given for a cache too small for any game too: they hold of none.
@@ -69,7 +74,14 @@ def every(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> tuple[Bound
     ['all sums', 'output sums', 'product reduction', 'trivial', 'score trees']
     """
     cache = positive("cache", cache, "the words of fast memory")
-    found = [trivial(problem, rules), output_sums(problem, cache)]
+    found = [trivial(problem, rules), *APPLY[problem.kind](problem, cache, rules)]
+    kept = [bound for bound in found if bound.value > 0]
+    return tuple(sorted(kept, key=lambda bound: -bound.value))
+
+
+def forward(problem: Attention, cache: int, rules: Rules) -> list[Bound]:
+    """Give those that hold for the forward pass."""
+    found = [output_sums(problem, cache)]
     sums = [bound for bound in [all_sums(problem, cache)] if bound]
     if not rules.recompute:  # what holds with recomputation holds without it too
         sums.append(all_sums_once(problem, cache))
@@ -78,8 +90,16 @@ def every(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> tuple[Bound
         found.append(score_trees(problem, cache))
     if problem.pairs == problem.n * problem.keys:
         found.append(product_reduction(problem, cache))
-    kept = [bound for bound in found if bound.value > 0]
-    return tuple(sorted(kept, key=lambda bound: -bound.value))
+    return found
+
+
+APPLY: dict[str, Callable[[Any, int, Rules], list[Bound]]] = {
+    "forward": forward,
+    "backward": lambda problem, cache, rules: [],
+    "saved backward": lambda problem, cache, rules: [],
+    "double_backward": lambda problem, cache, rules: [],
+    "gradient": lambda problem, cache, rules: [],
+}
 
 
 def lower(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> Bound:

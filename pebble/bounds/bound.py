@@ -8,8 +8,8 @@ from math import isqrt
 from typing import Protocol
 
 
-class Problem(Protocol):
-    """What a bound reads off a problem; `pebble.Attention` is one.
+class Sizes(Protocol):
+    """What a bound reads off attention; `pebble.Attention` is such.
 
     Each query and each key is in some pair, so that each input is needed and each output computed.
     """

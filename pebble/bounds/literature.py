@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
-from pebble.bounds.bound import Bound, Problem, ceil_div, ceil_sqrt
+from pebble.bounds.bound import Bound, Sizes, ceil_div, ceil_sqrt
 from pebble.bounds.segments import best_cut
 from pebble.checks import positive
+from pebble.families import Tile
+from pebble.family_graph import own_tile
+from pebble.problem import Problem
 from pebble.rules import Rules
 
 
@@ -25,24 +28,24 @@ def trivial(problem: Problem, rules: Rules) -> Bound:
     >>> trivial(Attention(n=3, d=2), Rules(weights={"O": 3, ("O", (0, 0)): 2})).value  # 24 + 12 - 1
     35
     """
-    n, m, d, e = problem.n, problem.keys, problem.d, problem.value_dim
-    shapes: dict[str, tuple[int, ...]] = {"Q": (n, d), "K": (m, d), "V": (m, e), "O": (n, e)}
-    if problem.logsumexp:
-        shapes["Lse"] = (n,)
-    value = sum(_words(family, shape, rules) for family, shape in shapes.items())
+    graph = problem.settled.graph
+    tiles = [part[(slice(None),) * len(part.shape)] for part in graph.families if part.is_input]
+    tiles += [own_tile(tile) for tile in graph.output_tiles]
+    value = sum(_words(tile, rules) for tile in tiles)
     return Bound(value, "trivial", "any game", "each input is loaded, each output stored")
 
 
-def _words(family: str, shape: tuple[int, ...], rules: Rules) -> int:
-    """Give the weight of all vertices of a family, by label where the rules name one."""
+def _words(tile: Tile, rules: Rules) -> int:
+    """Give the weight of all vertices of a tile, by label where the rules name one."""
     weights = dict(rules.weights)
-    usual = weights.get(family, 1)
-    total: int = usual * prod(shape)
+    usual = weights.get(tile.family.name, 1)
+    total: int = usual * tile.size
     for label, weight in weights.items():
-        if isinstance(label, tuple) and len(label) == 2 and label[0] == family:
+        if isinstance(label, tuple) and len(label) == 2 and label[0] == tile.family.name:
             index = label[1]
-            if isinstance(index, tuple) and len(index) == len(shape):
-                inside = all(i in range(k) for i, k in zip(index, shape, strict=True))
+            if isinstance(index, tuple) and len(index) == len(tile.sizes):
+                box = zip(index, tile.starts, tile.sizes, strict=True)
+                inside = all(i in range(a.constant, a.constant + k) for i, a, k in box)
                 total += (weight - usual) * inside
     return total
 
@@ -65,7 +68,7 @@ def hong_kung(parts: int, cache: int) -> int:
     return positive("cache", cache, "the words of fast memory") * (parts - 1)
 
 
-def score_trees(problem: Problem, cache: int) -> Bound:
+def score_trees(problem: Sizes, cache: int) -> Bound:
     """Give Saha and Ye's bound, Q >= Z d^2 / (M + 4 d^2) - M, its constants made explicit.
 
     A score tree is the products and sums of a pair up to its score, the last of them. A part of a
@@ -101,7 +104,7 @@ def score_trees(problem: Problem, cache: int) -> Bound:
     )
 
 
-def product_reduction(problem: Problem, cache: int) -> Bound:
+def product_reduction(problem: Sizes, cache: int) -> Bound:
     """Give Saha and Ye's bound for a small cache: Q >= (I/O of the product Q K^T) - n keys.
 
     A game of attention that also stores each score the first time it is computed, unless it is
@@ -126,7 +129,7 @@ def product_reduction(problem: Problem, cache: int) -> Bound:
     )
 
 
-def any_multiplication(problem: Problem, cache: int) -> int:
+def any_multiplication(problem: Sizes, cache: int) -> int:
     """Give Saha and Ye's bound for every matrix multiplication algorithm, in field elements.
 
     Q >= min(n^2 d^2 / (8M), n^2 / 8) - M for n = keys, over a field with more than n elements;

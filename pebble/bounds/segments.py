@@ -110,13 +110,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 
-from pebble.bounds.bound import Bound, Problem, below, ceil_div, ceil_sqrt
+from pebble.bounds.bound import Bound, Sizes, below, ceil_div, ceil_sqrt
 from pebble.checks import positive
 
 FORWARD = "forward pass, sums in chains, sliding allowed"
 
 
-def output_sums(problem: Problem, cache: int) -> Bound:
+def output_sums(problem: Sizes, cache: int) -> Bound:
     """Give theorem A: by the output sums and pairs of a segment; recomputation allowed.
 
     Examples
@@ -153,7 +153,7 @@ def output_sums(problem: Problem, cache: int) -> Bound:
     )
 
 
-def all_sums_once(problem: Problem, cache: int) -> Bound:
+def all_sums_once(problem: Sizes, cache: int) -> Bound:
     """Give theorem B where each vertex is computed at most once."""
     cache = positive("cache", cache, "the words of fast memory")
     work = problem.pairs * (problem.d + problem.value_dim)
@@ -166,7 +166,7 @@ def all_sums_once(problem: Problem, cache: int) -> Bound:
     )
 
 
-def all_sums(problem: Problem, cache: int) -> Bound | None:
+def all_sums(problem: Sizes, cache: int) -> Bound | None:
     """Give theorem B where recomputation is allowed; None where its condition holds for no X."""
     cache = positive("cache", cache, "the words of fast memory")
     work, pairs, d = problem.pairs * (problem.d + problem.value_dim), problem.pairs, problem.d
