@@ -92,7 +92,8 @@ def _move(node: Do, weights: dict[Hashable, int], zero: frozenset[int]) -> _Sum:
     size = node.tile.size
     words = _weigh(node.tile, weights, zero) if weights else size
     if node.op is Op.LOAD:
-        return _Sum((words, 0, 0, 0), words, words)
+        taken = 0 if node.again else words
+        return _Sum((words, 0, 0, 0), taken, taken)
     if node.op is Op.STORE:
         return _Sum((0, words, 0, 0))
     if node.op is Op.COMPUTE:

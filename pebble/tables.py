@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -229,7 +229,7 @@ def _unroll(node: Do) -> Loop:
     spans = [(axis, size) for axis, size in enumerate(node.tile.sizes) if size > 1]
     for axis, _ in spans:
         starts[axis] = starts[axis] + Affine(0, ((-2 - axis, 1),))
-    body: Do | Loop = Do(node.op, Tile(node.tile.family, tuple(starts), (1,) * len(starts)))
+    body: Do | Loop = replace(node, tile=Tile(node.tile.family, tuple(starts), (1,) * len(starts)))
     for axis, size in reversed(spans):
         body = Loop(-2 - axis, size, (body,))
     assert isinstance(body, Loop)

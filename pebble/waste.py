@@ -19,8 +19,9 @@ from pebble.rules import HONG_KUNG, Rules
 
 Flags = NDArray[np.uint8]
 
-# What is known of a vertex so far.
-LOADED, MADE, STORED, ONCE = 1, 2, 4, 8
+# What is known of a vertex so far: three kinds of moves that are not used yet, and its state.
+LOADED, MADE, STORED = 1, 2, 4
+ONCE, RED, BLUE = 8, 16, 32
 
 SHOWN = 5  # vertices of each kind that are named
 
@@ -35,11 +36,13 @@ class Waste:
     Parameters
     ----------
     dead_loads : int
-        Loads after which no compute used the red pebble.
+        Loads after which no compute used the red pebble, and loads of what was red already.
     dead_stores : int
-        Stores of what is no output and was never loaded afterwards.
+        Stores of what is no output and was never loaded afterwards, and stores of what was blue
+        already.
     dead_computes : int
-        Computes after which no compute used the red pebble and no store wrote it.
+        Computes after which no compute used the red pebble and no store wrote it, and computes of
+        what was red already.
     recomputes : int
         Computes of what was computed before.
     loads, stores, computes : tuple of labels
@@ -83,29 +86,37 @@ def _note(
         last = at + 2 + ((words[at] >> 3) & 255)
         now = flags[v]
         if op == 0:
-            now = now & ~STORED | LOADED
+            if now & RED:
+                _show(0, v, counts, shown)
+            else:
+                now = now & ~STORED | LOADED | RED
         elif op == 1:
-            now &= ~(MADE | LOADED)
-            if not output[v]:
-                if now & STORED:
-                    _show(1, v, counts, shown)
-                now |= STORED
+            if now & BLUE:
+                _show(1, v, counts, shown)
+            else:
+                now = now & ~(MADE | LOADED) | BLUE
+                if not output[v]:
+                    now |= STORED
         elif op == 2:
             for p in range(at + 2, last):
                 flags[words[p]] &= ~(LOADED | MADE)
             if now & ONCE:
                 counts[3] += 1
-            now |= MADE | ONCE
+            if now & RED:
+                _show(2, v, counts, shown)
+            else:
+                now |= MADE | RED
+            now |= ONCE
         elif op == 5:
             if now & STORED:
                 _show(1, v, counts, shown)
-            now &= ~STORED
+            now &= ~(STORED | BLUE)
         else:
             if now & LOADED:
                 _show(0, v, counts, shown)
             if now & MADE:
                 _show(2, v, counts, shown)
-            now &= ~(LOADED | MADE)
+            now &= ~(LOADED | MADE | RED)
         flags[v] = now
         at = last
 
@@ -121,6 +132,7 @@ def _gather(graph: ComputationGraph, streams: Iterator[tuple[Words, int]]) -> Wa
     size = len(graph)
     output, flags = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
     output[np.array(graph.outputs, np.int64)] = 1
+    flags[np.array(graph.inputs, np.int64)] = BLUE
     counts, shown = np.zeros(4, np.int64), np.zeros((3, SHOWN), np.int64)
     for words, length in streams:
         _note(words, length, output, flags, counts, shown)

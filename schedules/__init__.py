@@ -1,8 +1,8 @@
 """Schedules for attention: one algorithm a module, each a generator of `pebble.Schedule` values.
 
 Every generator takes a problem and a cache, and chooses the cheapest blocks that fit
-(``blocks="best"``), takes those of the paper (``blocks="published"``), or those that are given
-(``rows=``, ``cols=``). `best` picks the cheapest of all.
+(``blocks="best"``), takes those of the paper, where it has a rule (``blocks="published"``), or
+those that are given (``rows=``, ``cols=``). `best` picks the cheapest of all.
 """
 
 try:
@@ -16,8 +16,26 @@ except ImportError as error:
 
 from pebble.registry import best
 from schedules.flash1 import flash1
+from schedules.flash1_backward import flash1_backward
 from schedules.flash2 import flash2
+from schedules.flash2_backward import flash2_backward, flash2_backward_as_printed
 from schedules.small_cache import small_cache
+from schedules.small_cache_backward import small_cache_backward
 from schedules.standard import standard
+from schedules.standard_backward import standard_backward
+from schedules.two_pass_backward import two_pass_backward
 
-__all__ = ["Schedule", "best", "flash1", "flash2", "small_cache", "standard"]
+__all__ = [
+    "Schedule",
+    "best",
+    "flash1",
+    "flash1_backward",
+    "flash2",
+    "flash2_backward",
+    "flash2_backward_as_printed",
+    "small_cache",
+    "small_cache_backward",
+    "standard",
+    "standard_backward",
+    "two_pass_backward",
+]
