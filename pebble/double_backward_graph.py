@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pebble.families import Family, Function, chain, family, inputs, sums
+from pebble.families import Family, Function, Piece, chain, family, inputs, sums
 from pebble.family_graph import FamilyGraph
 from pebble.forward_graph import scores
 
@@ -104,5 +104,7 @@ def alternating(
         return total[before], first[index]
 
     half = chain(odd, first.shape, axis, Function.SUM, lambda *index: first[index], rule)  # type: ignore[arg-type]
-    total = family(even, first.shape, Function.SUM, lambda *index: (half[index], second[index]))
+    # Cut along the chain, where `half` changes from another name to sums of its own.
+    both = Piece(0, first.shape[axis], Function.SUM, lambda *index: (half[index], second[index]))
+    total = Family(even, first.shape, (both,), axis)
     return half, total

@@ -19,8 +19,11 @@ from schedules.flash1 import flash1
 from schedules.flash1_backward import flash1_backward
 from schedules.flash2 import flash2
 from schedules.flash2_backward import flash2_backward, flash2_backward_as_printed
+from schedules.flash_gradient import flash_gradient
+from schedules.flashbob import flashbob, three_pass_double_backward
 from schedules.small_cache import small_cache
 from schedules.small_cache_backward import small_cache_backward
+from schedules.small_cache_gradient import small_cache_gradient
 from schedules.standard import standard
 from schedules.standard_backward import standard_backward
 from schedules.two_pass_backward import two_pass_backward
@@ -33,9 +36,13 @@ __all__ = [
     "flash2",
     "flash2_backward",
     "flash2_backward_as_printed",
+    "flash_gradient",
+    "flashbob",
     "small_cache",
     "small_cache_backward",
+    "small_cache_gradient",
     "standard",
     "standard_backward",
+    "three_pass_double_backward",
     "two_pass_backward",
 ]

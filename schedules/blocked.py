@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pebble.affine import Affine
 from pebble.families import Tile
 from pebble.tapes import Block, Index, Tape
 from schedules.blocks import distinct, largest
@@ -118,7 +119,7 @@ def multiply(
         close(H)
 
 
-def add(tape: Tape, product: Product, s: Index, h: Index, G: Block) -> None:
+def add(tape: Tape, product: Product, s: Affine, h: Affine, G: Block) -> None:
     """Add the terms of G to the sum at (s, h)."""
     term, total = product.term, product.total
     for g in tape.each(G):
