@@ -8,6 +8,16 @@ from typing import Any
 from pebble.attention import Attention
 from pebble.bounds import curves
 from pebble.bounds.bound import Bound
+from pebble.bounds.gradients import (
+    all_products,
+    all_products_once,
+    embedded,
+    gradient_sums,
+    gradient_trees,
+    saved_sums,
+    theory_sums,
+    theory_sums_once,
+)
 from pebble.bounds.literature import (
     any_multiplication,
     fft,
@@ -22,17 +32,23 @@ from pebble.bounds.literature import (
 )
 from pebble.bounds.segments import all_sums, all_sums_once, output_sums
 from pebble.checks import positive
+from pebble.gradient import AttentionGradient
 from pebble.problem import Problem
 from pebble.rules import HONG_KUNG, Rules
 
 __all__ = [
     "Bound",
+    "all_products",
+    "all_products_once",
     "all_sums",
     "all_sums_once",
     "any_multiplication",
     "curves",
+    "embedded",
     "every",
     "fft",
+    "gradient_sums",
+    "gradient_trees",
     "hong_kung",
     "lower",
     "output_sums",
@@ -41,7 +57,10 @@ __all__ = [
     "product_segments",
     "product_smith",
     "product_trivial",
+    "saved_sums",
     "score_trees",
+    "theory_sums",
+    "theory_sums_once",
     "trivial",
 ]
 
@@ -93,12 +112,39 @@ def forward(problem: Attention, cache: int, rules: Rules) -> list[Bound]:
     return found
 
 
+def backward(problem: Attention, cache: int, rules: Rules) -> list[Bound]:
+    """Give those that hold for the backward pass."""
+    products = [bound for bound in [all_products(problem, cache)] if bound]
+    if not rules.recompute:
+        products.append(all_products_once(problem, cache))
+    found = sorted(products, key=lambda bound: -bound.value)[:1]
+    if not rules.sliding:
+        found.append(gradient_trees(problem, cache))
+    return [gradient_sums(problem, cache), *found]
+
+
+def saved_backward(problem: Attention, cache: int, rules: Rules) -> list[Bound]:
+    """Give those that hold for the backward pass with saved weights."""
+    return [saved_sums(problem, cache)]
+
+
+def double_backward(problem: Attention, cache: int, rules: Rules) -> list[Bound]:
+    """Give those that hold for the double backward pass."""
+    return embedded(problem, cache, rules.recompute)
+
+
+def gradient(problem: AttentionGradient, cache: int, rules: Rules) -> list[Bound]:
+    """Give those that hold for the gradient in the theory form."""
+    found = [theory_sums(problem, cache)]
+    return found if rules.recompute else [*found, theory_sums_once(problem, cache)]
+
+
 APPLY: dict[str, Callable[[Any, int, Rules], list[Bound]]] = {
     "forward": forward,
-    "backward": lambda problem, cache, rules: [],
-    "saved backward": lambda problem, cache, rules: [],
-    "double_backward": lambda problem, cache, rules: [],
-    "gradient": lambda problem, cache, rules: [],
+    "backward": backward,
+    "saved backward": saved_backward,
+    "double_backward": double_backward,
+    "gradient": gradient,
 }
 
 
