@@ -8,20 +8,35 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from functools import cache, partial
+from typing import Any, NoReturn
 
 import schedules  # noqa: F401  (registers its generators)
 from pebble import bounds
-from pebble.attention import SOFTMAXES, Attention
+from pebble.attention import DIRECTIONS, SOFTMAXES, Attention
 from pebble.compare import WORD_BYTES, Comparison, compare
 from pebble.cost import Cost
-from pebble.errors import PebbleError
+from pebble.errors import PebbleError, ProblemError
+from pebble.gradient import AttentionGradient
+from pebble.problem import Problem
+from pebble.registry import best
 from pebble.rules import Rules
 from pebble.schedule import Schedule
 from pebble.sweep import Sweep, sweep
 from pebble.table import Table
 
 BAR_DELAY = 1  # seconds before a progress bar shows
+
+GRADIENT = "gradient"  # a direction of the command line alone: it is a problem of its own
+# Options of a problem, under the names of its parameters, and the directions that each is for.
+OPTIONS = {
+    "keys": DIRECTIONS,
+    "value_dim": DIRECTIONS,
+    "softmax": ("forward",),
+    "logsumexp": ("forward",),
+    "saved_weights": ("backward",),
+    "given_h": (GRADIENT,),
+}
 
 COMPARE_EXAMPLE = """example (GPT-2 medium on a GPU with 96 KiB of shared memory):
   python -m pebble compare --n 1024 --d 64 --cache 49152 --heads 16 --batch 64 --dtype fp16"""
@@ -54,12 +69,7 @@ def parser() -> Parser:
             epilog=example,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        sub.add_argument("--n", type=int, required=True, help="queries")
-        sub.add_argument("--d", type=int, required=True, help="dimension of Q and K")
-        sub.add_argument("--keys", type=int, help="keys (default: n)")
-        sub.add_argument("--value-dim", type=int, help="dimension of V (default: d)")
-        sub.add_argument("--softmax", choices=SOFTMAXES, default="plain", help="default: plain")
-        sub.add_argument("--logsumexp", action="store_true", help="the logsumexp is an output too")
+        _problem_options(sub)
         sub.add_argument("--json", action="store_true", help="print JSON")
         return sub
 
@@ -91,38 +101,65 @@ def _once(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--no-recompute",
         action="store_true",
-        help="bounds of the game in which each vertex is computed once",
+        help="the game in which each vertex is computed once: its bounds and its schedules",
     )
 
 
-def _problem(args: argparse.Namespace) -> Attention:
-    return Attention(
-        args.n,
-        args.d,
-        keys=args.keys,
-        value_dim=args.value_dim,
-        softmax=args.softmax,
-        logsumexp=args.logsumexp,
+def _problem_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--n", type=int, required=True, help="queries")
+    sub.add_argument("--d", type=int, required=True, help="dimension of Q and K")
+    sub.add_argument(
+        "--direction",
+        choices=(*DIRECTIONS, GRADIENT),
+        default="forward",
+        help="what is computed; gradient is the backward pass in the theory form, "
+        "with n rows of d columns (default: forward)",
     )
+
+    def option(name: str, what: str, **how: Any) -> None:
+        # Without a default, so that what is not given is not in the arguments.
+        sub.add_argument(name, default=argparse.SUPPRESS, help=what, **how)
+
+    option("--keys", "keys (default: n)", type=int)
+    option("--value-dim", "dimension of V (default: d)", type=int)
+    option("--softmax", "forward: default plain", choices=SOFTMAXES)
+    option("--logsumexp", "forward: the logsumexp is an output too", action="store_true")
+    option("--saved-weights", "backward: the weights are an input", action="store_true")
+    option("--given-h", "gradient: h is an input, not A3 and Y", action="store_true")
+
+
+def _problem(args: argparse.Namespace) -> Problem:
+    given = {name: value for name, value in vars(args).items() if name in OPTIONS}
+    for name in given:
+        if args.direction not in OPTIONS[name]:
+            *others, last = OPTIONS[name]
+            fitting = f"{', '.join(others)} or {last}" if others else last
+            option = name.replace("_", "-")
+            raise ProblemError(f"--{option} is for --direction {fitting}, not {args.direction}")
+    if args.direction == GRADIENT:
+        return AttentionGradient(args.n, args.d, **given)
+    return Attention(args.n, args.d, direction=args.direction, **given)
 
 
 def run_compare(args: argparse.Namespace) -> Comparison:
     """Compare all schedules, replayed if asked for."""
+    rules = Rules(recompute=not args.no_recompute)
     return compare(
         _problem(args),
         args.cache,
-        rules=Rules(recompute=not args.no_recompute),
+        rules=rules,
         heads=args.heads,
         batch=args.batch,
         dtype=args.dtype,
-        judge=verified if args.verify else Schedule.count,
+        judge=partial(verified, rules=rules) if args.verify else Schedule.count,
     )
 
 
-def verified(schedule: Schedule) -> Cost:
+def verified(schedule: Schedule, rules: Rules) -> Cost:
     """Replay a schedule move by move, with a bar in a terminal if it takes more than a second."""
     from tqdm import tqdm
 
+    _load_kernels()
     total = schedule.count().moves
     with tqdm(
         total=total,
@@ -136,7 +173,17 @@ def verified(schedule: Schedule) -> Cost:
         def progress(moves: int) -> None:
             bar.update(moves - bar.n)
 
-        return schedule.replay(progress=progress)
+        return schedule.replay(rules, progress)
+
+
+@cache
+def _load_kernels() -> None:
+    """Have the referee compiled, or loaded: a bar measures moves, not the compiler."""
+    from pebble.expander import Expansion
+    from pebble.playback import replay
+
+    least = best(Attention(n=1, d=1), cache=16)
+    replay(Expansion(least.problem.graph, least.program), least.cache)
 
 
 def run_sweep(args: argparse.Namespace) -> Sweep:
@@ -149,23 +196,23 @@ class BoundList:
     """All bounds that apply, as a table."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        rules = Rules(recompute=not args.no_recompute)
         self.problem, self.cache = _problem(args), args.cache
-        self.found = bounds.every(self.problem, args.cache, rules)
+        self.rules = Rules(recompute=not args.no_recompute)
+        self.found = bounds.every(self.problem, args.cache, self.rules)
 
     @property
     def table(self) -> Table:
         """A row for each bound, largest first."""
-        p = self.problem
-        title = f"lower bounds, n = {p.n}, keys = {p.keys}, d = {p.d}, value_dim = {p.value_dim}"
-        title += f", cache M = {self.cache} words"
+        title = f"lower bounds, {self.problem.title}, cache M = {self.cache} words"
         rows = tuple((f"{b.value:,}", b.name, b.assumes, b.reference) for b in self.found)
         return Table(title, ("I/O words", "bound", "assumes", "reference"), rows)
 
     def to_dict(self) -> dict[str, object]:
         """Give the bounds as plain values, for JSON."""
         return {
+            "problem": self.problem.to_dict(),
             "cache": self.cache,
+            "recompute": self.rules.recompute,
             "bounds": [
                 {"words": b.value, "name": b.name, "assumes": b.assumes, "reference": b.reference}
                 for b in self.found

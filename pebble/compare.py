@@ -41,6 +41,11 @@ class Row:
     cost: Cost
     ratio: float
 
+    @property
+    def label(self) -> str:
+        """The schedule and how its blocks were chosen."""
+        return f"{self.schedule.name}, {self.rule}"
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -88,7 +93,7 @@ class Comparison:
         sizes = " ".join(f"{name}={size}" for name, size in row.schedule.blocks.items())
         words = (cost.loads * by, cost.stores * by, cost.io * by, cost.io * by * self.word_bytes)
         return (
-            f"{row.schedule.name}, {row.rule}",
+            row.label,
             sizes,
             *(f"{number:,}" for number in (*words, cost.peak, cost.computes * by)),
             f"{row.ratio:.4f}",
@@ -102,13 +107,18 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """The bound and the schedules that are left out, a line each."""
+        """The bound, and schedules that compute anew or are left out, a line each."""
         game = "recomputation allowed" if self.rules.recompute else "each vertex computed once"
         bound = self.bound
         total = f"{bound.value * self.copies:,} words"
         lines = [
             f"lower bound: {total} ({game}) by {bound.name}; {bound.reference}",
             f"it assumes: {bound.assumes}",
+        ]
+        lines += [
+            f"{row.label} blocks: computes {times(row.schedule):.3f} times what the graph has"
+            for row in self.rows
+            if row.schedule.recomputes
         ]
         return lines + [f"left out: {why}" for _, why in self.refused]
 
@@ -138,6 +148,7 @@ class Comparison:
                     "io_bytes": row.cost.io * by * self.word_bytes,
                     "peak": row.cost.peak,
                     "computes": row.cost.computes * by,
+                    "recomputes": row.schedule.recomputes,
                     "ratio": row.ratio,
                 }
                 for row in self.rows
@@ -150,6 +161,21 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return self.table.html()
+
+
+def times(schedule: Schedule) -> float:
+    """How often a schedule computes a vertex, on average: 1 if it computes each once.
+
+    Examples
+    --------
+    One row and one key, d = 1: each vertex is computed once.
+
+    >>> import pebble, schedules
+    >>> times(schedules.flash_gradient(pebble.AttentionGradient(n=1, d=1), cache=16))
+    1.0
+    """
+    graph = schedule.problem.graph
+    return schedule.closed_form.computes / (graph.size - graph.input_words)
 
 
 Judge = Callable[[Schedule], Cost]
@@ -187,7 +213,8 @@ def compare(
     Raises
     ------
     SizeError, UnknownName
-        Sizes that are not positive integers; an unknown dtype; a cache that no schedule fits.
+        Sizes that are not positive integers; an unknown dtype; no schedule that fits the cache and
+        is legal in the game.
 
     Examples
     --------
@@ -209,13 +236,13 @@ def compare(
             refused.append((f"{name}, {rule}", str(error)))
             continue
         if schedule.recomputes and not rules.recompute:
-            why = f"{name}, {rule} blocks computes some vertices more than once"
+            why = f"{name}, {rule} blocks: it computes some vertices more than once"
             refused.append((f"{name}, {rule}", why))
             continue
         cost = judge(schedule)
         rows.append(Row(schedule, rule, cost, cost.io / bound.value))
     if not rows:
-        raise SizeError("; ".join(why for _, why in refused))
+        raise SizeError(f"no schedule is left: {'; '.join(why for _, why in refused)}")
     rows.sort(key=lambda row: row.cost.io)
     return Comparison(
         problem, cache, rules, bound, tuple(rows), tuple(refused), copies, WORD_BYTES[dtype]

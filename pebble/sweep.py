@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from pebble import bounds
 from pebble.bounds import Bound
+from pebble.checks import positive
+from pebble.compare import times
 from pebble.errors import PebbleError, SizeError
 from pebble.problem import Problem
 from pebble.registry import best
@@ -63,38 +65,57 @@ class Sweep:
     problem : Attention or AttentionGradient
         What is computed.
     points : sequence of Point
-        One for each cache.
+        One for each cache that some schedule fits.
+    refused : sequence of int
+        The other caches.
     """
 
     problem: Problem
     points: tuple[Point, ...]
+    refused: tuple[int, ...] = ()
 
     @property
     def table(self) -> Table:
         """A row for each cache: the ratio in both games."""
         anew = any(q.once_schedule is not q.schedule for q in self.points)
-        head = "M|M / d^2|schedule|I/O words|bound|ratio|by".split("|")
+        head = "M|M / d^2|schedule|I/O words|ratio|bound|bound by".split("|")
         head += ["schedule, once", "I/O words, once"] if anew else []
-        head += ["bound, once", "ratio, once", "by"]
+        head += ["ratio, once", "bound, once", "bound by, once"]
         rows = tuple(tuple(self._cells(q, anew)) for q in self.points)
         title = f"cheapest schedule over best bound, {self.problem.title}"
-        note = "bound: recomputation allowed; once: each vertex computed once"
-        return Table(title, tuple(head), rows, (note if anew else f"{note}, as they all do",))
+        return Table(title, tuple(head), rows, tuple(self._notes(anew)), key=1)
 
     def _cells(self, q: Point, anew: bool) -> Iterator[str]:
+        once = q.once_schedule
         yield f"{q.cache:,}"
         yield f"{q.cache / self.problem.d**2:.3f}"
         yield q.schedule.name
         yield f"{q.io:,}"
-        yield f"{q.bound.value:,}"
         yield f"{q.ratio:.4f}"
+        yield f"{q.bound.value:,}"
         yield q.bound.name
         if anew:
-            yield q.once_schedule.name if q.once_schedule else "-"
-            yield f"{q.once_schedule.closed_form.io:,}" if q.once_schedule else "-"
-        yield f"{q.once.value:,}"
+            yield once.name if once else "-"
+            yield f"{once.closed_form.io:,}" if once else "-"
         yield "-" if q.once_ratio is None else f"{q.once_ratio:.4f}"
+        yield f"{q.once.value:,}"
         yield q.once.name
+
+    def _notes(self, anew: bool) -> Iterator[str]:
+        told = "bound: recomputation allowed; once: each vertex computed once"
+        yield told if anew else f"{told}, as they all do"
+        factors: dict[str, float] = {}
+        for q in self.points:
+            if q.schedule.recomputes:
+                name = q.schedule.name
+                factors[name] = max(factors.get(name, 1), times(q.schedule))
+        for name, factor in factors.items():
+            most = f"computes up to {factor:.3f} times what the graph has"
+            yield f"{name}: {most}, so it is left out of once"
+        if any(q.once_schedule is None for q in self.points):
+            yield "-: no known schedule that fits computes each vertex once"
+        if self.refused:
+            yield f"left out: M = {', '.join(f'{cache:,}' for cache in self.refused)}, too small"
 
     def to_dict(self) -> dict[str, object]:
         """Give everything as plain values, for JSON."""
@@ -106,15 +127,20 @@ class Sweep:
                     "schedule": q.schedule.name,
                     "blocks": dict(q.schedule.blocks),
                     "io_words": q.io,
+                    "computes": q.schedule.closed_form.computes,
                     "bound": q.bound.value,
                     "bound_name": q.bound.name,
                     "once_schedule": q.once_schedule.name if q.once_schedule else None,
                     "once_io_words": q.once_schedule.closed_form.io if q.once_schedule else None,
+                    "once_computes": (
+                        q.once_schedule.closed_form.computes if q.once_schedule else None
+                    ),
                     "once_bound": q.once.value,
                     "once_bound_name": q.once.name,
                 }
                 for q in self.points
             ],
+            "refused": list(self.refused),
         }
 
     def __str__(self) -> str:
@@ -132,12 +158,13 @@ def sweep(problem: Problem, caches: Sequence[int]) -> Sweep:
     problem : Attention or AttentionGradient
         What is computed.
     caches : sequence of int
-        Values of M, in words.
+        Values of M, in words. Those that no schedule fits are left out, which the notes say.
 
     Raises
     ------
-    PebbleError
-        A cache that no schedule fits; no caches at all.
+    SizeError, PebbleError
+        A cache that is no positive integer; caches that no schedule fits, all of them; no caches
+        at all.
 
     Examples
     --------
@@ -148,7 +175,17 @@ def sweep(problem: Problem, caches: Sequence[int]) -> Sweep:
     """
     if not caches:
         raise PebbleError("caches is empty: give at least one")
-    return Sweep(problem, tuple(_point(problem, cache) for cache in caches))
+    points, refused, why = [], [], []
+    for cache in caches:
+        positive("cache", cache, "the words of fast memory")
+        try:
+            points.append(_point(problem, cache))
+        except SizeError as error:
+            refused.append(cache)
+            why.append(str(error))
+    if not points:
+        raise SizeError(why[-1])
+    return Sweep(problem, tuple(points), tuple(refused))
 
 
 def _point(problem: Problem, cache: int) -> Point:

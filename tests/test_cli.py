@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pebble.__main__ import main
+import pebble
+from pebble.__main__ import _load_kernels, main
 
 ROOT = Path(__file__).parents[1]
 MAIN_JOB = "compare --n 1024 --d 64 --cache 49152 --heads 16 --batch 64 --dtype fp16".split()
@@ -59,9 +60,9 @@ def test_json(capsys):
 
 def test_verify_replays(capsys, monkeypatch):
     calls = []
-    real = __import__("pebble").Schedule.replay
+    real = pebble.Schedule.replay
     monkeypatch.setattr(
-        "pebble.Schedule.replay", lambda self, **k: calls.append(self.name) or real(self, **k)
+        "pebble.Schedule.replay", lambda self, *a: calls.append((self.name, a[0])) or real(self, *a)
     )
     sizes = ["--n", "10", "--d", "2", "--cache", "40"]
     assert main(["compare", *sizes, "--json"]) == 0
@@ -70,7 +71,12 @@ def test_verify_replays(capsys, monkeypatch):
     assert main(["compare", *sizes, "--json", "--verify"]) == 0
     replayed = json.loads(capsys.readouterr().out)
     assert counted == replayed
+    assert calls == [(name, pebble.HONG_KUNG) for name, _ in calls]
     assert len(calls) == len(counted["schedules"])
+    calls.clear()
+    assert main(["compare", *sizes, "--json", "--verify", "--no-recompute"]) == 0
+    assert calls
+    assert all(rules == pebble.Rules(recompute=False) for _, rules in calls)
 
 
 def test_verify_is_silent_where_stderr_is_no_terminal():
@@ -97,6 +103,57 @@ def test_verify_leaves_nothing_in_a_terminal_when_it_is_quick():
     assert in_terminal(command, "stderr", 100) == (0, "")
 
 
+def test_the_kernels_are_ready_before_a_bar_runs(monkeypatch):
+    """Compiling takes longer than the bar's delay: whatever it is for, it comes first."""
+    from pebble import expander, referee
+
+    order = []
+
+    class Bar:
+        n = 0
+
+        def __init__(self, **_):
+            order.append("bar")
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def update(self, moves):
+            self.n += moves
+
+    for module, name in ((expander, "_walk"), (referee, "run_stream")):
+        kernel = getattr(module, name)
+        told = lambda *a, k=kernel, n=name: order.append(n) or k(*a)
+        monkeypatch.setattr(module, name, told)
+        if name == "run_stream":
+            monkeypatch.setattr("pebble.playback.run_stream", told)
+    monkeypatch.setattr("tqdm.tqdm", Bar)
+    _load_kernels.cache_clear()
+    assert main("compare --n 4 --d 2 --cache 40 --verify".split()) == 0
+    assert {"_walk", "run_stream"} <= set(order[: order.index("bar")])
+
+
+@pytest.mark.parametrize("code", ["_walk", "run_stream"])
+def test_the_kernels_have_one_signature(code):
+    """So the least schedule compiles all that any other one needs."""
+    from pebble import expander, referee
+
+    kernel = {"_walk": expander._walk, "run_stream": referee.run_stream}[code]
+    if not hasattr(kernel, "signatures"):
+        pytest.skip("the compiler is off")
+    _load_kernels.cache_clear()
+    _load_kernels()
+    before = list(kernel.signatures)
+    for direction in ("forward", "double_backward"):
+        problem = pebble.Attention(n=7, d=3, keys=5, value_dim=2, direction=direction)
+        pebble.best(problem, 100).replay(pebble.Rules(weights={"Q": 2}))
+    pebble.best(pebble.AttentionGradient(n=5, d=2), 60).replay()
+    assert kernel.signatures == before
+
+
 def test_no_recompute_raises_the_bound(capsys):
     sizes = ["--n", "64", "--d", "16", "--cache", "512", "--json"]
     main(["compare", *sizes])
@@ -105,6 +162,81 @@ def test_no_recompute_raises_the_bound(capsys):
     once = json.loads(capsys.readouterr().out)
     assert once["recompute"] is False
     assert once["bound"]["words"] > allowed["bound"]["words"]
+
+
+DIRECTIONS = {
+    "forward": ("forward", {"keys": 5, "value_dim": 3, "softmax": "online", "logsumexp": True}),
+    "backward": ("backward", {"keys": 5, "value_dim": 3}),
+    "saved": ("backward", {"keys": 5, "value_dim": 3, "saved_weights": True}),
+    "double": ("double_backward", {"keys": 5, "value_dim": 3}),
+    "gradient": ("gradient", {"given_h": True}),
+}
+
+
+@pytest.mark.parametrize("command", ["compare", "sweep", "bounds"])
+@pytest.mark.parametrize("case", DIRECTIONS)
+def test_every_direction_and_its_options(command, case, capsys):
+    direction, options = DIRECTIONS[case]
+    flags = []
+    for name, value in options.items():
+        flags += ["--" + name.replace("_", "-"), *([] if value is True else [str(value)])]
+    if direction == "gradient":
+        problem = pebble.AttentionGradient(6, 2, **options)
+    else:
+        problem = pebble.Attention(6, 2, direction=direction, **options)
+    caches = ["--caches" if command == "sweep" else "--cache", "60"]
+    line = [command, "--n", "6", "--d", "2", "--direction", direction, *flags, *caches]
+    assert main(line) == 0
+    assert problem.title in capsys.readouterr().out
+    assert main([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["problem"] == problem.to_dict()
+
+
+@pytest.mark.parametrize("command", ["compare", "sweep", "bounds"])
+@pytest.mark.parametrize(
+    ("direction", "option", "fitting"),
+    [
+        ("gradient", "--keys 3", "forward, backward or double_backward"),
+        ("gradient", "--value-dim 3", "forward, backward or double_backward"),
+        ("gradient", "--softmax online", "forward"),
+        ("gradient", "--logsumexp", "forward"),
+        ("gradient", "--saved-weights", "backward"),
+        ("backward", "--softmax plain", "forward"),
+        ("backward", "--logsumexp", "forward"),
+        ("backward", "--given-h", "gradient"),
+        ("double_backward", "--softmax online", "forward"),
+        ("double_backward", "--saved-weights", "backward"),
+        ("double_backward", "--given-h", "gradient"),
+        ("forward", "--saved-weights", "backward"),
+        ("forward", "--given-h", "gradient"),
+    ],
+)
+def test_an_option_of_another_direction_is_an_error(command, direction, option, fitting, capsys):
+    caches = ["--caches" if command == "sweep" else "--cache", "100"]
+    line = [command, "--n", "6", "--d", "2", "--direction", direction, *option.split(), *caches]
+    assert main(line) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    name = option.split()[0]
+    assert err == f"pebble: {name} is for --direction {fitting}, not {direction}\n"
+
+
+def test_verify_replays_the_other_directions(capsys):
+    """flash2_backward and two_pass_backward among them: what is counted is what is replayed."""
+    for direction in ("backward", "double_backward", "gradient"):
+        line = ["compare", *"--n 5 --d 2 --cache 60 --json --direction".split(), direction]
+        assert main(line) == 0
+        counted = json.loads(capsys.readouterr().out)
+        assert main([*line, "--verify"]) == 0
+        assert json.loads(capsys.readouterr().out) == counted
+
+
+def test_bounds_say_of_which_game_they_are(capsys):
+    line = "bounds --n 64 --d 8 --cache 256 --json".split()
+    main(line)
+    assert json.loads(capsys.readouterr().out)["recompute"] is True
+    main([*line, "--no-recompute"])
+    assert json.loads(capsys.readouterr().out)["recompute"] is False
 
 
 def test_sweep_and_bounds(capsys):
@@ -131,6 +263,13 @@ def test_sweep_and_bounds(capsys):
         ("compare --n 8 --d 2 --cache 64 --softmax soft", "invalid choice: 'soft'"),
         ("compare --n 8 --d 2 --cache 64 --heads 0", "heads = 0: "),
         ("sweep --n 8 --d 2 --caches 2", "cache = 2 is too small"),
+        ("sweep --n 8 --d 2 --caches 64 0", "cache = 0: "),
+        ("compare --n 8 --d 2 --cache 64 --direction up", "invalid choice: 'up'"),
+        ("compare --n 8 --d 2 --cache 64 --keys 0", "keys = 0: the number of keys must be"),
+        (
+            "compare --n 8 --d 2 --cache 64 --direction double_backward --no-recompute",
+            "no schedule is left: flashbob, best blocks: it computes some vertices more than once",
+        ),
         ("bounds --n 8 --d 2 --cache 0", "cache = 0: "),
         ("guess", "invalid choice: 'guess'"),
         ("", "the following arguments are required: COMMAND"),
@@ -166,6 +305,25 @@ def test_a_narrow_terminal_gets_one_block_a_schedule():
     lines = text.splitlines()
     block = lines.index("schedule     flash2, best")
     assert lines[block + 4] == "I/O words    536,870,912"
+
+
+def test_a_sweep_in_a_narrow_terminal_is_panels_that_fit():
+    command = "sweep --n 64 --d 8 --direction backward --caches 16 64 256".split()
+    code, text = in_terminal([sys.executable, "-m", "pebble", *command], "stdout", 80)
+    assert code == 0
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    heads = [line for line in lines if line.split()[:1] == ["M"]]
+    assert len(heads) > 1
+    assert all(sum(line.split()[:1] == [m] for line in lines) == len(heads) for m in ("64", "256"))
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward", "double_backward", "gradient"])
+def test_a_comparison_in_a_terminal_fits(direction):
+    command = f"compare --n 64 --d 8 --cache 256 --direction {direction}".split()
+    code, text = in_terminal([sys.executable, "-m", "pebble", *command], "stdout", 80)
+    assert code == 0
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_the_readme_shows_what_the_main_job_prints():

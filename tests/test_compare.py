@@ -1,6 +1,7 @@
 """Comparisons and sweeps: what they hold, and how they print."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -111,6 +112,186 @@ def test_a_registered_generator_is_compared():
         del _GENERATORS["mine"]
 
 
+BACKWARD = pebble.Attention(n=64, d=8, direction="backward")
+SAVED = pebble.Attention(n=64, d=8, direction="backward", saved_weights=True)
+DOUBLE = pebble.Attention(n=64, d=8, direction="double_backward")
+GRADIENT = pebble.AttentionGradient(n=64, d=8)
+ONCE = pebble.Rules(recompute=False)
+# The schedules that fit 256 words, and those of them that compute some vertices again.
+FITTING = [
+    (
+        BACKWARD,
+        [
+            "flash1_backward",
+            "flash2_backward",
+            "small_cache_backward",
+            "standard_backward",
+            "two_pass_backward",
+        ],
+        ["flash1_backward", "two_pass_backward"],
+    ),
+    (SAVED, ["standard_backward"], []),
+    (
+        DOUBLE,
+        ["flashbob", "three_pass_double_backward"],
+        ["flashbob", "three_pass_double_backward"],
+    ),
+    (GRADIENT, ["flash_gradient", "small_cache_gradient"], ["flash_gradient"]),
+]
+
+
+@pytest.mark.parametrize(("problem", "known", "anew"), FITTING)
+def test_schedules_that_recompute_are_left_out_of_the_other_game(problem, known, anew):
+    both = pebble.compare(problem, 256)
+    assert sorted({row.schedule.name for row in both.rows}) == known
+    assert sorted({row.schedule.name for row in both.rows if row.schedule.recomputes}) == anew
+    if anew == known:
+        with pytest.raises(pebble.SizeError, match=r"no schedule is left: .*more than once"):
+            pebble.compare(problem, 256, rules=ONCE)
+        return
+    once = pebble.compare(problem, 256, rules=ONCE)
+    assert [row.label for row in once.rows] == [
+        row.label for row in both.rows if not row.schedule.recomputes
+    ]
+    for name in anew:
+        said = f"left out: {name}, best blocks: it computes some vertices more than once"
+        assert said in once.notes
+        assert said not in both.notes
+
+
+@pytest.mark.parametrize(("problem", "known", "anew"), FITTING)
+def test_kept_schedules_are_legal_in_their_game(problem, known, anew):
+    small = replace(problem, n=6, d=2) if problem is GRADIENT else SMALL[problem.kind]
+    for rules in (pebble.Rules(), ONCE):
+        try:
+            found = pebble.compare(small, 60, rules=rules)
+        except pebble.SizeError:
+            assert anew == known
+            assert rules is ONCE
+            continue
+        replayed = pebble.compare(small, 60, rules=rules, judge=lambda s, r=rules: s.replay(r))
+        assert [row.cost for row in found.rows] == [row.cost for row in replayed.rows]
+        told = found.to_dict()["schedules"]
+        assert [one["recomputes"] for one in told] == [
+            row.schedule.recomputes for row in found.rows
+        ]
+        for row in found.rows:
+            assert row.cost.io >= found.bound.value
+            if row.schedule.recomputes:
+                with pytest.raises(pebble.IllegalMove):
+                    row.schedule.replay(ONCE)
+
+
+SMALL = {
+    kind: pebble.Attention(6, 2, keys=5, value_dim=3, direction=direction, saved_weights=saved)
+    for kind, direction, saved in (
+        ("backward", "backward", False),
+        ("saved backward", "backward", True),
+        ("double_backward", "double_backward", False),
+    )
+}
+
+
+def test_two_passes_trade_computes_for_words():
+    """Both columns are there to be read, M = 256, n = keys = 64, d = e = 8.
+
+    A pair has 15 vertices for its score, 1 for P, 15 for dP, 2 for G and dS, and 24 products of dV,
+    dQ and dK, whose sums are 3 * 63 * 64 * 8; those of D are 64 * 15. So the graph computes
+    64^2 * 57 + 96,768 + 960 = 331,200. The second pass forms score, P, dP, G and dS of each pair
+    again: 64^2 * 33 = 135,168.
+    """
+    found = pebble.compare(BACKWARD, 256, heads=2)
+    rows = {row.label: row for row in found.rows}
+    two, flash2 = rows["two_pass_backward, best"], rows["flash2_backward, best"]
+    assert (two.cost.io, two.cost.computes) == (23_936, 331_200 + 135_168)
+    assert (flash2.cost.io, flash2.cost.computes) == (24_384, 331_200)
+    lines = str(found).splitlines()
+    assert lines[1].split()[-5:] == ["peak", "computes", "I/O", "/", "bound"]
+    for line in lines:  # twice, for two heads
+        if line.startswith("two_pass_backward, best  "):
+            assert "47,872" in line
+            assert "932,736" in line
+        if line.startswith("flash2_backward, best  "):
+            assert "48,768" in line
+            assert "662,400" in line
+    # 466368 / 331200 = 1.40811...
+    assert "two_pass_backward, best blocks: computes 1.408 times what the graph has" in lines
+    assert not any(line.startswith("flash2_backward, best blocks") for line in lines)
+    told = {s["name"]: s for s in found.to_dict()["schedules"] if s["rule"] == "best"}
+    assert told["two_pass_backward"]["recomputes"] is True
+    assert told["flash2_backward"]["recomputes"] is False
+
+
+CACHES = [32, 256, 4096]
+SWEPT = [  # at each cache the cheapest schedule, and the cheapest that computes nothing again
+    (
+        BACKWARD,
+        ["small_cache_backward", "two_pass_backward", "flash1_backward"],
+        ["small_cache_backward", "flash2_backward", "flash1_backward"],
+    ),
+    (SAVED, ["standard_backward"] * 3, ["standard_backward"] * 3),
+    (DOUBLE, ["flashbob"] * 2, [None] * 2),  # nothing fits 32 words
+    (
+        GRADIENT,
+        ["small_cache_gradient", "flash_gradient", "flash_gradient"],
+        ["small_cache_gradient"] * 3,
+    ),
+]
+
+
+@pytest.mark.parametrize(("problem", "cheapest", "careful"), SWEPT)
+def test_a_sweep_keeps_the_games_apart(problem, cheapest, careful):
+    found = pebble.sweep(problem, CACHES)
+    assert [q.schedule.name for q in found.points] == cheapest
+    assert [q.once_schedule and q.once_schedule.name for q in found.points] == careful
+    for q in found.points:
+        assert q.bound.value <= q.io == q.schedule.count().io
+        if q.once_schedule:
+            assert not q.once_schedule.recomputes
+            assert q.once.value <= q.once_schedule.count().io
+            assert q.once_schedule.count() == pebble.best(problem, q.cache, ONCE).count()
+        else:
+            assert q.once_ratio is None
+    told = json.loads(json.dumps(found.to_dict()))["points"]
+    assert [p["computes"] for p in told] == [q.schedule.count().computes for q in found.points]
+    assert [p["once_computes"] for p in told] == [
+        q.once_schedule and q.once_schedule.count().computes for q in found.points
+    ]
+
+
+def test_a_sweep_says_what_is_left_out():
+    notes = {p.kind: pebble.sweep(p, CACHES).table.notes for p, _, _ in SWEPT}
+    game = "bound: recomputation allowed; once: each vertex computed once"
+    assert notes["backward"] == (
+        game,
+        "two_pass_backward: computes up to 1.408 times what the graph has, so it is left out of "
+        "once",
+    )
+    assert notes["saved backward"] == (f"{game}, as they all do",)
+    # 64^2 (6 * 8 + 1) computes again of 239,936: 200704 / 239936 = 0.83649
+    assert notes["gradient"] == (
+        game,
+        "flash_gradient: computes up to 1.836 times what the graph has, so it is left out of once",
+    )
+    first, again, none, small = notes["double_backward"]
+    assert first == game
+    assert again.startswith("flashbob: computes up to 1.")
+    assert none == "-: no known schedule that fits computes each vertex once"
+    assert small == "left out: M = 32, too small"
+
+
+def test_a_sweep_leaves_out_caches_that_nothing_fits():
+    found = pebble.sweep(GPT2, [2, 4096, 3])
+    assert [q.cache for q in found.points] == [4096]
+    assert found.refused == (2, 3)
+    assert found.to_dict()["refused"] == [2, 3]
+    assert "left out: M = 2, 3, too small" in str(found)
+    with pytest.raises(pebble.SizeError, match="cache = 3 is too small"):
+        pebble.sweep(GPT2, [2, 3])
+    with pytest.raises(pebble.SizeError, match=r"cache = 0: .* must be a positive integer"):
+        pebble.sweep(GPT2, [4096, 0])
+
+
 def test_html_is_a_table_with_escaped_notes():
     text = pebble.compare(GPT2, 49152)._repr_html_()
     assert "<table>" in text
@@ -130,6 +311,50 @@ def test_a_narrow_table_is_one_block_a_row():
         "count  2",
     ]
     assert table.text(17) == table.text()
+
+
+def test_a_wide_table_with_a_key_is_panels():
+    rows = (("1", "aaaaaaaa", "10,000,000", "x"), ("20", "b", "-", "y"))
+    table = Table("t", ("M", "name", "words", "by"), rows, ("a note",), key=1)
+    assert table.text(26) == "\n".join(
+        [
+            "t",
+            "  M  name           words",
+            "---  --------  ----------",
+            "  1  aaaaaaaa  10,000,000",
+            " 20  b                  -",
+            "",
+            "  M  by",
+            "---  ----",
+            "  1  x",
+            " 20  y",
+            "",
+            "a note",
+        ]
+    )
+    assert table.text(31) == table.text()  # 25 characters, and 6 for the last column
+    # A column that doesn't fit beside the key: blocks of lines.
+    long = Table("t", ("M", "name"), (("1", "a" * 30), ("2", "b")), key=1)
+    assert long.text(25).splitlines() == [
+        "t",
+        "M     1",
+        f"name  {'a' * 30}",
+        "",
+        *["M     2", "name  b"],
+    ]
+
+
+def test_long_cells_and_notes_are_lines():
+    table = Table("t", ("name", "what"), (("a", "word " * 20), ("b", "c")), ("note " * 9,))
+    lines = table.text().splitlines()
+    assert max(map(len, lines[:-1])) <= len("name    ") + 60
+    assert [line.count("word") for line in lines] == [0, 0, 0, 12, 8, 0, 0]
+    assert lines[4].startswith(" " * 8 + "word")
+    assert lines[-1] == "note " * 9  # whole, where there is no width
+    narrow = table.text(30).splitlines()
+    assert max(map(len, narrow)) <= 30
+    assert narrow[-2:] == ["note note note note note note", "note note note"]
+    assert narrow[1:3] == ["name  a", "what  word word word word word"]  # 24 of 24 characters
 
 
 def test_sweep_finds_the_cheapest_and_both_bounds():

@@ -364,8 +364,8 @@ def test_the_formula_of_the_large_cache(n, d, rows, cols, given_h):
     computes = projections * n * d * (2 * d - 1) + d * d * (2 * n - 1)
     # S1 and h: all of X and a row that streams by, or all of S1 and a row of X; and a product with
     # its sum. g: all of T and a column of A1, or all of g, a row of T and a word of A1.
-    few = min(n, d)
-    peaks = [d * few + d + 3 if d > 1 else 3, few * d + few + 3 if n > 1 else d + 2]
+    least = min(n, d)
+    peaks = [d * least + d + 3 if d > 1 else 3, least * d + least + 3 if n > 1 else d + 2]
     # Pass l, where n > 1: what streams, what stays with the sums, and a pair's s or A and l.
     if n > 1:
         loads += n * d * row_blocks + n * d  # A2; S1
@@ -417,7 +417,7 @@ def test_the_large_cache_fits_as_many_rows_as_it_can():
 @given(schedules())
 def test_nothing_is_in_vain_but_what_is_computed_again(schedule):
     p = schedule.problem
-    # Two passes more: a score and its A each, and f, q and p1 once.
+    # In two passes more: a score and its A twice, and f, q and p1 once.
     again = p.n**2 * (2 * (2 * p.d - 1 + 1) + 1 + (2 * p.d - 1) + 1)
     assert again == p.n**2 * (6 * p.d + 1)
     if p.n == 1 or schedule.name == "small_cache_gradient":
@@ -450,12 +450,12 @@ def operands(p, seed):
     }
 
 
-def value(given):
+def values(given):
     return given["h"] if "h" in given else given["A3"] @ given["Y"]
 
 
 def wanted(given):
-    return direct(*(given[name] for name in ("A1", "A2", "X", "dO")), value(given))
+    return direct(*(given[name] for name in ("A1", "A2", "X", "dO")), values(given))
 
 
 def run(schedule, given):
@@ -483,7 +483,7 @@ def test_it_is_the_derivative_of_the_loss(generator, given_h, n, d):
     slopes = np.empty((d, d))
 
     def loss(X):
-        return (given["dO"] * (softmax(given["A1"], given["A2"], X) @ value(given))).sum()
+        return (given["dO"] * (softmax(given["A1"], given["A2"], X) @ values(given))).sum()
 
     for index in np.ndindex(d, d):
         change = np.zeros((d, d))
@@ -510,15 +510,15 @@ def test_operands_by_place_and_by_name():
     p = AttentionGradient(3, 2, given_h=True)
     given = operands(p, 2)
     schedule = small_cache_gradient(p, 60)
-    values = list(given.values())
+    arrays = list(given.values())
     first = run(schedule, given)
-    assert (schedule.execute(*values[:2], **dict(list(given.items())[2:]))["g"] == first).all()
+    assert (schedule.execute(*arrays[:2], **dict(list(given.items())[2:]))["g"] == first).all()
     with pytest.raises(DataError, match=r"^h is missing: it is an array of shape \(3, 2\)$"):
-        schedule.execute(*values[:4])
+        schedule.execute(*arrays[:4])
     with pytest.raises(DataError, match=r"^6 operands: there are 5, A1, A2, X, dO, h$"):
-        schedule.execute(*values, values[0])
+        schedule.execute(*arrays, arrays[0])
     with pytest.raises(DataError, match=r"^A3 is no operand: they are A1, A2, X, dO, h$"):
-        schedule.execute(*values, A3=values[0])
+        schedule.execute(*arrays, A3=arrays[0])
 
 
 # The best of all.
@@ -550,10 +550,11 @@ def test_the_best_of_all_is_the_cheapest(cache, name, given_h):
     assert package.best(p, cache, Rules(recompute=False)).name == "small_cache_gradient"
 
 
-def test_no_cache_is_too_small_for_both_without_saying_so():
+def test_a_cache_that_is_too_small_for_all_says_what_each_needs():
     with pytest.raises(SizeError) as caught:
         package.best(AttentionGradient(4, 2), 5)
-    # A sum and a new one with its product, and an operand of each; 2 d a key, 3 d + 2 a row, 4.
+    # q: a word of dO and of h, a sum, v of its row, a product and the new sum. T: 2 d words of a
+    # key, 3 d + 2 of a row and 4 of a pair.
     assert str(caught.value) == (
         "small_cache_gradient: cache = 5 is too small; the least that works is 6; "
         "flash_gradient: cache = 5 is too small; the least that works is 16"
@@ -664,8 +665,8 @@ def test_numpy_integers_are_integers(generator):
 
 def test_schedules_are_written_with_their_sizes():
     p = AttentionGradient(12, 2, given_h=True)
-    # A panel of d columns of X, and 5 rows of A (2 words and a sum each, 2 and 3 more); T and g in
-    # tiles, 5 of the 12 rows of T in the last of 3.
+    # All terms of S1 at a time, and X stays; with one term at a time a depth is not told. Blocks
+    # are no larger than what they cut.
     assert repr(flash_gradient(p, 400, rows=50, cols=2)) == (
         "flash_gradient(n=12, d=2, given_h=True, cache=400, cols=2, l_rows=12, v_rows=12, "
         "T_rows=12, S1_rows=12, S1_cols=2, S1_depth=2, g_rows=2, g_cols=2)"
