@@ -238,6 +238,8 @@ def test_leading_constants():
     # 69 / (13 * 2 / sqrt(3)) = 4.596 each way
     assert small == pytest.approx(2 * 69 / (26 / sqrt(3)) * d / 32 - 2, rel=1e-3)
     g = problem("gradient", n, d)
+    once = bounds.theory_sums_once(g, 1024).value / n**2
+    assert once == pytest.approx(6 * d / 32 - 2, rel=1e-3)  # 6 n^2 d / sqrt(M), less 2 n^2
     wanted = 4 * sqrt(2)  # F = R^2 / sqrt(512) / d at R = 2M
     assert bounds.theory_sums(g, M).value * M / (n * d) ** 2 == pytest.approx(wanted, rel=2e-2)
 
