@@ -169,7 +169,8 @@ def peak(product: Product, cut: Cut, running: int = 0, alone: int = 1) -> int:
     cut = settle(product, cut)
     operands = (cut.helds + 1) * cut.depth
     if cut.depth == product.depth:
-        kept = cut.helds * running if product.streams > 1 else 0
+        # While the last sum of a block is formed the first time, it keeps none yet.
+        kept = (cut.helds if product.streams > 1 else cut.helds - 1) * running
         return operands + kept + max(3 if cut.depth > 1 else 1, alone)
     tiles, ragged = -(-product.streams // cut.streams), product.streams % cut.streams or cut.streams
     first = cut.helds * cut.streams
