@@ -11,7 +11,7 @@ Examples
 1.27
 """
 
-from pebble import bounds, errors
+from pebble import bounds, classic, errors
 from pebble.attention import Attention
 from pebble.bounds import Bound
 from pebble.compare import Comparison, compare
@@ -32,6 +32,7 @@ from pebble.game import Game
 from pebble.gradient import AttentionGradient
 from pebble.graph import Graph, explicit
 from pebble.moves import Move, Vertex
+from pebble.optimum import Optimum, Undecided, optimum
 from pebble.registry import best, generators, register
 from pebble.rules import HONG_KUNG, Breach, Op, Rules
 from pebble.schedule import Schedule
@@ -55,6 +56,7 @@ __all__ = [
     "Move",
     "NotationError",
     "Op",
+    "Optimum",
     "PebbleError",
     "ProblemError",
     "ProgramError",
@@ -63,14 +65,17 @@ __all__ = [
     "SizeError",
     "Sweep",
     "Tape",
+    "Undecided",
     "UnknownName",
     "Vertex",
     "best",
     "bounds",
+    "classic",
     "compare",
     "errors",
     "explicit",
     "generators",
+    "optimum",
     "register",
     "sweep",
 ]

@@ -19,7 +19,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "modest"))
 # numba keeps a compiled kernel until the kernel's own file changes, though it has compiled the
 # rules into it: kernels that are older than the rules would test the rules of yesterday.
 PEBBLE = Path(__file__).parent.parent / "pebble"
-NEWEST = max((PEBBLE / name).stat().st_mtime for name in ("rules.py", "referee.py"))
+NEWEST = max(
+    (PEBBLE / name).stat().st_mtime for name in ("rules.py", "referee.py", "search/steps.py")
+)
 for index in PEBBLE.glob("**/__pycache__/*.nbi"):
     if index.stat().st_mtime < NEWEST:
         index.unlink(missing_ok=True)
