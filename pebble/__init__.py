@@ -16,6 +16,7 @@ from pebble.attention import Attention
 from pebble.bounds import Bound
 from pebble.compare import Comparison, compare
 from pebble.cost import Cost
+from pebble.curves import Curve, belady_curve, lru_curve
 from pebble.errors import (
     DataError,
     GraphError,
@@ -26,6 +27,7 @@ from pebble.errors import (
     ProblemError,
     ProgramError,
     SizeError,
+    TraceError,
     UnknownName,
 )
 from pebble.game import Game
@@ -33,11 +35,13 @@ from pebble.gradient import AttentionGradient
 from pebble.graph import Graph, explicit
 from pebble.moves import Move, Vertex
 from pebble.optimum import Optimum, Undecided, optimum
+from pebble.play import Play, play
 from pebble.registry import best, generators, register
 from pebble.rules import HONG_KUNG, Breach, Op, Rules
 from pebble.schedule import Schedule
 from pebble.sweep import Sweep, sweep
 from pebble.tapes import Tape
+from pebble.tracing import trace
 
 __all__ = [
     "HONG_KUNG",
@@ -47,6 +51,7 @@ __all__ = [
     "Breach",
     "Comparison",
     "Cost",
+    "Curve",
     "DataError",
     "Game",
     "Graph",
@@ -58,6 +63,7 @@ __all__ = [
     "Op",
     "Optimum",
     "PebbleError",
+    "Play",
     "ProblemError",
     "ProgramError",
     "Rules",
@@ -65,9 +71,11 @@ __all__ = [
     "SizeError",
     "Sweep",
     "Tape",
+    "TraceError",
     "Undecided",
     "UnknownName",
     "Vertex",
+    "belady_curve",
     "best",
     "bounds",
     "classic",
@@ -75,7 +83,10 @@ __all__ = [
     "errors",
     "explicit",
     "generators",
+    "lru_curve",
     "optimum",
+    "play",
     "register",
     "sweep",
+    "trace",
 ]

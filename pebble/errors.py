@@ -47,6 +47,10 @@ class ProgramError(PebbleError, ValueError):
     """A tile program that names vertices which do not exist, or is not well formed."""
 
 
+class TraceError(PebbleError):
+    """Code whose computation graph can't be recorded; the message names the operation."""
+
+
 class DataError(PebbleError, ValueError):
     """Numbers handed to an execution that have the wrong shape, or are not finite."""
 
