@@ -11,7 +11,7 @@ Examples
 1.27
 """
 
-from pebble import bounds, classic, errors
+from pebble import bounds, classic, errors, interchange
 from pebble.attention import Attention
 from pebble.bounds import Bound
 from pebble.compare import Comparison, compare
@@ -19,6 +19,7 @@ from pebble.cost import Cost
 from pebble.curves import Curve, belady_curve, lru_curve
 from pebble.errors import (
     DataError,
+    FileError,
     GraphError,
     IllegalMove,
     Incomplete,
@@ -53,6 +54,7 @@ __all__ = [
     "Cost",
     "Curve",
     "DataError",
+    "FileError",
     "Game",
     "Graph",
     "GraphError",
@@ -83,6 +85,7 @@ __all__ = [
     "errors",
     "explicit",
     "generators",
+    "interchange",
     "lru_curve",
     "optimum",
     "play",

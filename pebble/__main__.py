@@ -7,12 +7,12 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, NoReturn
 
 import schedules  # noqa: F401  (registers its generators)
-from pebble import bounds
+from pebble import bounds, replay_command
 from pebble.attention import DIRECTIONS, SOFTMAXES, Attention
 from pebble.compare import WORD_BYTES, Comparison, compare
 from pebble.cost import Cost
@@ -47,7 +47,10 @@ BOUNDS_EXAMPLE = """example:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser whose errors are one line, and whose options are not abbreviated."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options | {"allow_abbrev": False})
 
     def error(self, message: str) -> NoReturn:
         """Write the error and exit with 2."""
@@ -61,7 +64,12 @@ def parser() -> Parser:
         dest="command", required=True, metavar="COMMAND", parser_class=Parser
     )
 
-    def command(name: str, what: str, example: str) -> argparse.ArgumentParser:
+    def command(
+        name: str,
+        what: str,
+        example: str,
+        add_options: Callable[[argparse.ArgumentParser], None] = _problem_options,
+    ) -> argparse.ArgumentParser:
         sub = commands.add_parser(
             name,
             help=what,
@@ -69,7 +77,7 @@ def parser() -> Parser:
             epilog=example,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        _problem_options(sub)
+        add_options(sub)
         sub.add_argument("--json", action="store_true", help="print JSON")
         return sub
 
@@ -94,6 +102,14 @@ def parser() -> Parser:
     sub.add_argument("--cache", type=int, required=True, help="M, in words")
     _once(sub)
     sub.set_defaults(run=run_bounds)
+
+    sub = command(
+        "replay",
+        "referee a schedule from a file: its cost, or its first illegal move",
+        replay_command.EXAMPLE,
+        replay_command.add_options,
+    )
+    sub.set_defaults(run=replay_command.run_replay)
     return top
 
 

@@ -55,6 +55,38 @@ class DataError(PebbleError, ValueError):
     """Numbers handed to an execution that have the wrong shape, or are not finite."""
 
 
+class FileError(PebbleError, ValueError):
+    """A file that can't be read or written, or does not hold what it should.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    why : str
+        What is wrong.
+    line, column : int or None
+        Where, both counted from 1.
+
+    Examples
+    --------
+    >>> print(FileError("graph.json", "not JSON", line=7, column=12))
+    graph.json, line 7, column 12: not JSON
+    """
+
+    def __init__(
+        self, path: str, why: str, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.path, self.why, self.line, self.column = path, why, line, column
+        places = [path if path.isprintable() else repr(path)]
+        places += [f"line {line}"] if line is not None else []
+        places += [f"column {column}"] if column is not None else []
+        super().__init__(f"{', '.join(places)}: {why}")
+
+
+class MaskError(PebbleError, ValueError):
+    """An attention mask that is not well formed, or masks that don't go together."""
+
+
 class IllegalMove(PebbleError):
     """A move that the rules forbid.
 
