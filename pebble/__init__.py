@@ -11,7 +11,7 @@ Examples
 1.27
 """
 
-from pebble import bounds, classic, errors, interchange
+from pebble import bounds, classic, errors, interchange, partial
 from pebble.attention import Attention
 from pebble.bounds import Bound
 from pebble.compare import Comparison, compare
@@ -34,6 +34,7 @@ from pebble.errors import (
 from pebble.game import Game
 from pebble.gradient import AttentionGradient
 from pebble.graph import Graph, explicit
+from pebble.milp import optimum_milp
 from pebble.moves import Move, Vertex
 from pebble.optimum import Optimum, Undecided, optimum
 from pebble.play import Play, play
@@ -88,6 +89,8 @@ __all__ = [
     "interchange",
     "lru_curve",
     "optimum",
+    "optimum_milp",
+    "partial",
     "play",
     "register",
     "sweep",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from pebble import partial
 from pebble.checks import positive
 from pebble.cost import Cost
 from pebble.errors import ProblemError, SizeError
@@ -14,8 +17,11 @@ from pebble.moves import Move
 from pebble.replay import replay
 from pebble.rules import HONG_KUNG, Op, Rules
 
-# The vertices of a graph are the bits of a word.
-MOST_VERTICES = 64
+if TYPE_CHECKING:
+    from pebble.search.driver import Outcome
+
+# The vertices of a graph are the bits of a word; with partial computation, its edges are too.
+MOST_VERTICES = MOST_EDGES = 64
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,8 @@ def optimum(
     """Find the least I/O of a small graph by exact search.
 
     A* over the positions of a normal form of the game; `pebble.search` says which, and why. The
-    schedule is one that the referee replays at that cost under the same rules.
+    schedule is one that the referee replays at that cost under the same rules: with partial
+    computation, `pebble.partial.replay`.
 
     Parameters
     ----------
@@ -103,8 +110,8 @@ def optimum(
     cache : int
         The words of fast memory, M.
     rules : Rules
-        With or without recomputation, with or without sliding. Moves that change nothing and
-        erasing never lower the I/O: they may be legal, and are not made.
+        With or without recomputation, with or without sliding, or with partial computation. Moves
+        that change nothing and erasing never lower the I/O: they may be legal, and are not made.
     vertices : int
         The most vertices that the graph may have; no more than 64.
     seconds : float
@@ -122,14 +129,16 @@ def optimum(
     Raises
     ------
     SizeError
-        A graph with too many vertices, a cache in which it can't be pebbled (the message says the
-        least that works), or a limit that is not positive.
+        A graph with too many vertices (with partial computation, also with more than 64 edges), a
+        cache in which it can't be pebbled (the message says the least that works), or a limit that
+        is not positive.
     ProblemError
         Rules with weights or with a cost for computing.
 
     References
     ----------
-    The game: Hong and Kung, "I/O complexity: the red-blue pebble game", STOC 1981, section 2.
+    The game: Hong and Kung, "I/O complexity: the red-blue pebble game", STOC 1981, section 2. With
+    partial computation: Papp, Sobczyk, Yzelman, SPAA 2025, arXiv 2506.10854.
 
     Examples
     --------
@@ -144,6 +153,11 @@ def optimum(
     >>> optimum(dot, cache=2)
     Traceback (most recent call last):
     pebble.errors.SizeError: cache = 2: the graph can't be pebbled with less than 3 words
+
+    With partial computation, one product can be added before the other is formed.
+
+    >>> optimum(dot, cache=3, rules=Rules(partial=True)).io
+    5
     """
     cache = positive("cache", cache, "the words of fast memory")
     most = positive("vertices", vertices, "the most vertices")
@@ -162,7 +176,9 @@ def optimum(
             "to which computes add nothing"
         )
     graph = explicit(graph)
-    least = graph.least_cache(rules)
+    if rules.partial and len(graph.preds) > MOST_EDGES:
+        raise SizeError(f"a graph of {len(graph.preds)} edges: at most {MOST_EDGES} are searched")
+    least = 2 if rules.partial else graph.least_cache(rules)
     if cache < least:
         raise SizeError(f"cache = {cache}: the graph can't be pebbled with less than {least} words")
     return _Hunt(graph, cache, rules, seconds, states).result()
@@ -191,44 +207,103 @@ def plain_schedule(graph: Graph, rules: Rules) -> tuple[Move, ...]:
     return tuple(moves)
 
 
+class _Ordinary:
+    # The ordinary game, as the hunt sees it.
+
+    def __init__(self, graph: Graph, rules: Rules) -> None:
+        self.graph, self.rules = graph, rules
+
+    def plain(self) -> tuple[Move, ...]:
+        return plain_schedule(self.graph, self.rules)
+
+    def replay(self, moves: tuple[Move, ...], cache: int) -> Cost:
+        return replay(self.graph, moves, cache, self.rules)
+
+    def board(self, graph: Graph, cache: int, recompute: bool) -> Any:
+        from pebble.search import driver  # numba is imported only where it is used
+
+        return driver.board(graph, cache, Rules(recompute, self.rules.sliding))
+
+    def soon(self, board: Any, upper: int, states: int, late: Callable[[], bool]) -> Outcome:
+        from pebble.search import driver
+
+        return driver.search(board, upper, 4, min(states, 100_000), late)
+
+    def moves(self, board: Any, path: Any) -> tuple[Move, ...]:
+        from pebble.search import trail
+
+        return trail.moves_of(self.graph, board, path)
+
+
+class _Partial(_Ordinary):
+    # The game with partial computation. It recomputes nothing.
+
+    def plain(self) -> tuple[Move, ...]:
+        return partial.plain_schedule(self.graph)
+
+    def replay(self, moves: tuple[Move, ...], cache: int) -> Cost:
+        return partial.replay(self.graph, moves, cache)
+
+    def board(self, graph: Graph, cache: int, recompute: bool) -> Any:
+        from pebble.partial.search import PartialBoard
+
+        return PartialBoard(graph, cache)
+
+    def soon(self, board: Any, upper: int, states: int, late: Callable[[], bool]) -> Outcome:
+        from pebble.partial.search import beam
+
+        return beam(board, 100, late)
+
+    def moves(self, board: Any, path: Any) -> tuple[Move, ...]:
+        from pebble.partial.search import moves_of
+
+        return moves_of(self.graph, board, path)
+
+
 class _Hunt:
     # A search in stages, each for less than the best game so far.
 
     def __init__(self, graph: Graph, cache: int, rules: Rules, seconds: float, states: int) -> None:
-        self.graph, self.cache, self.rules = graph, cache, rules
+        self.game = _Partial(graph, rules) if rules.partial else _Ordinary(graph, rules)
+        self.cache, self.recompute = cache, rules.recompute
         self.seconds, self.states = seconds, states
         self.expanded, self.spent = 0, 0.0
-        self._take(plain_schedule(graph, rules))
+        self.schedule: tuple[Move, ...] = ()
+        self.cost = Cost()
+        self._take(self.game.plain())
 
     def result(self) -> Optimum | Undecided:
         # A game that is found soon, then a best one that computes each vertex once, then, if it
         # matters, a best one: its search is much longer, and shorter if there is less to find.
-        self._search(False, greed=4, states=min(self.states, 100_000), seconds=self.seconds / 4)
-        limit = self.seconds / 2 if self.rules.recompute else self.seconds
-        lower, stopped = self._search(False, 1, self.states, limit)
-        if self.rules.recompute:
-            lower, stopped = self._search(True, 1, self.states, self.seconds)
-        if stopped:
+        self._search(False, self.seconds / 4, self.game.soon)
+        limit = self.seconds / 2 if self.recompute else self.seconds
+        found = self._search(False, limit, self._best)
+        if self.recompute:
+            found = self._search(True, self.seconds, self._best)
+        if found.stopped:
+            lower, stopped = found.lower, found.stopped
             return Undecided(lower, self.cost, self.schedule, self.expanded, stopped)
         return Optimum(self.cost, self.schedule, self.expanded)
 
-    def _search(self, recompute: bool, greed: int, states: int, seconds: float) -> tuple[int, str]:
-        # Give the proved end of the interval, and what ran out.
-        from pebble.search import driver, trail  # numba is imported only where it is used
+    def _best(self, board: Any, upper: int, states: int, late: Callable[[], bool]) -> Outcome:
+        from pebble.search import driver
 
-        rules = Rules(recompute, self.rules.sliding)
-        game = driver.board(self.graph, self.cache, rules)
-        driver.compile_kernels()
+        return driver.search(board, upper, 1, states, late)
+
+    def _search(self, recompute: bool, seconds: float, look: Callable[..., Outcome]) -> Outcome:
+        from pebble.search import driver  # numba is imported only where it is used
+
+        board = self.game.board(self.game.graph, self.cache, recompute)
+        driver.compile_kernels(lambda graph: self.game.board(graph, 2, recompute))
         begun = time.monotonic() - self.spent
-        found = driver.search(
-            game, self.cost.io, greed, states, lambda: time.monotonic() - begun > seconds
-        )
+        found = look(board, self.cost.io, self.states, lambda: time.monotonic() - begun > seconds)
         self.spent = time.monotonic() - begun
         self.expanded += found.expanded
         if found.path is not None:
-            self._take(trail.moves_of(self.graph, game, found.path))
-        return found.lower, found.stopped
+            self._take(self.game.moves(board, found.path))
+        return found
 
     def _take(self, moves: tuple[Move, ...]) -> None:
-        self.schedule = moves
-        self.cost: Cost = replay(self.graph, moves, self.cache, self.rules)
+        cost = self.game.replay(moves, self.cache)
+        if not self.schedule or cost.io < self.cost.io:
+            self.schedule, self.cost = moves, cost

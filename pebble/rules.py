@@ -15,7 +15,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from pebble.errors import SizeError
+from pebble.errors import ProblemError, SizeError
 
 # The state of a vertex is one byte: what lies on it now, and what it is.
 RED, BLUE, COMPUTED, INPUT, OUTPUT = 1, 2, 4, 8, 16
@@ -91,16 +91,23 @@ class Rules:
         nor its family, weighs 1.
     compute_cost : int
         What one compute (or slide) adds to `Cost.total`. Default 0.
+    partial : bool
+        Whether a vertex is computed from its predecessors one by one, each once: the game with
+        partial computation of Papp, Sobczyk and Yzelman, which `pebble.partial` plays. Nothing is
+        computed twice in it, so `recompute` is then False. Default False.
 
     Raises
     ------
     SizeError
         A weight that is no positive integer, or a negative cost.
+    ProblemError
+        Partial computation with sliding, redundant moves, erasing or weights.
 
     Examples
     --------
     >>> Rules()
-    Rules(recompute=True, sliding=False, redundant=False, erasing=False, weights=(), compute_cost=0)
+    Rules(recompute=True, sliding=False, redundant=False, erasing=False, weights=(), compute_cost=0,
+    partial=False)
     >>> Rules(weights={"O": 2}).weight("O", ("O", (0, 0)))
     2
     """
@@ -111,6 +118,7 @@ class Rules:
     erasing: bool = False
     weights: Mapping[Hashable, int] | tuple[tuple[Hashable, int], ...] = ()
     compute_cost: int = 0
+    partial: bool = False
 
     def __post_init__(self) -> None:
         table = dict(self.weights)
@@ -120,10 +128,32 @@ class Rules:
         if not isinstance(self.compute_cost, int) or self.compute_cost < 0:
             raise SizeError(f"compute_cost = {self.compute_cost!r}: it must be an integer >= 0")
         object.__setattr__(self, "weights", tuple(table.items()))
+        if self.partial:
+            self._check_partial()
+            object.__setattr__(self, "recompute", False)
+
+    def _check_partial(self) -> None:
+        for name in "sliding", "redundant", "erasing", "weights":
+            if value := getattr(self, name):
+                raise ProblemError(
+                    f"partial = True with {name} = {dict(value) if value is not True else True}: "
+                    "the game with partial computation is defined without it"
+                )
 
     @property
     def switches(self) -> int:
-        """The four on/off rules as bits, for `judge`."""
+        """The four on/off rules as bits, for `judge`.
+
+        Raises
+        ------
+        ProblemError
+            Rules of the game with partial computation: `judge` is for the ordinary one.
+        """
+        if self.partial:
+            raise ProblemError(
+                "rules with partial = True: this plays the ordinary game; "
+                "pebble.partial plays the game with partial computation"
+            )
         return (
             RECOMPUTE * self.recompute
             + SLIDING * self.sliding

@@ -19,9 +19,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "modest"))
 # numba keeps a compiled kernel until the kernel's own file changes, though it has compiled the
 # rules into it: kernels that are older than the rules would test the rules of yesterday.
 PEBBLE = Path(__file__).parent.parent / "pebble"
-NEWEST = max(
-    (PEBBLE / name).stat().st_mtime for name in ("rules.py", "referee.py", "search/steps.py")
-)
+RULES = "rules.py", "referee.py", "search/steps.py", "partial/rules.py", "partial/steps.py"
+NEWEST = max((PEBBLE / name).stat().st_mtime for name in RULES)
 for index in PEBBLE.glob("**/__pycache__/*.nbi"):
     if index.stat().st_mtime < NEWEST:
         index.unlink(missing_ok=True)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from pebble.graph import Graph
-from pebble.rules import HONG_KUNG, Rules
+from pebble.rules import Rules
 from pebble.search import astar
 from pebble.search.steps import AIMS, COLUMNS, PREDS, SUCCS, Bits, rest_of
 
-# What is computed, red and blue, as bits: see `steps`.
+# What is computed, red and blue, as bits: see `steps`. With partial computation, the edges that
+# are computed stand for the vertices.
 Position = tuple[int, int, int]
 
 # Nodes expanded between two looks at the time.
@@ -21,6 +22,27 @@ CHUNK = 5000
 
 # What the tables have room for at first: positions, and steps from one of them. They grow.
 ROOM, WIDTH = 1 << 12, 1 << 10
+
+_run: Any = astar.run
+_rest: Any = rest_of
+
+
+class Searched(Protocol):
+    """What the search needs of a game."""
+
+    @property
+    def recompute(self) -> bool:
+        """Whether what is computed may be computed again."""
+
+    @property
+    def start(self) -> Position:
+        """The first position."""
+
+    def rest(self, position: Position) -> int:
+        """Give I/O that is still to come at least."""
+
+    def run(self, *memory: Any) -> tuple[int, int]:
+        """Expand nodes; see `pebble.search.astar.run`, whose arguments from `keys` on it takes."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +74,23 @@ class Board:
     def sets(self) -> tuple[Any, ...]:
         """The first arguments of the kernels."""
         return self.table, self.inner, self.outputs, self.cache, self.sliding, self.recompute
+
+    @property
+    def start(self) -> Position:
+        """The first position: only the inputs are blue."""
+        return 0, 0, int(self.inputs)
+
+    def rest(self, position: Position) -> int:
+        """Give I/O that is still to come at least."""
+        done, red, blue = map(np.uint64, position)
+        return int(_rest(self.table, self.inner, self.outputs, self.recompute, done, red, blue))
+
+    def run(self, *memory: Any) -> tuple[int, int]:
+        """Expand nodes; see `pebble.search.astar.run`."""
+        *tables, found, greed, upper, quota = memory
+        order = np.zeros((len(self.table[0]) * 64, 2), np.int64)
+        why, node = _run(*self.sets, *tables, found, order, greed, upper, quota)
+        return why, node
 
 
 def board(graph: Graph, cache: int, rules: Rules) -> Board:
@@ -119,14 +158,14 @@ class Outcome:
 
 
 def search(
-    game: Board, upper: int, greed: int, states: int, out_of_time: Callable[[], bool]
+    game: Searched, upper: int, greed: int, states: int, out_of_time: Callable[[], bool]
 ) -> Outcome:
     """Look for a game of less I/O than `upper`: with a greed of 1, for a best one.
 
     Parameters
     ----------
-    game : Board
-        What is played.
+    game : Searched
+        What is played: a `Board`, or a board of the game with partial computation.
     upper : int
         Games of this I/O or more are of no interest.
     greed : int
@@ -140,29 +179,24 @@ def search(
     keys, costs = np.zeros((room, 3), np.uint64), np.zeros(room, np.int32)
     links = np.zeros((room, 3), np.int32)
     table, groups = _table(room), _table(room)
-    found, order = (
-        np.zeros((WIDTH, COLUMNS), np.uint64),
-        np.zeros((len(game.table[0]) * 64, 2), np.int64),
-    )
+    found = np.zeros((WIDTH, COLUMNS), np.uint64)
     clock = np.zeros(astar.CLOCK_SIZE, np.int64)
 
-    done, red, blue = np.uint64(0), np.uint64(0), game.inputs
-    rest = rest_of(game.table, game.inner, game.outputs, game.recompute, done, red, blue)
+    done, red, blue = map(np.uint64, game.start)
+    rest = game.rest(game.start)
     if rest >= upper:
         return Outcome(upper, None, 0, "")
     buckets = np.full(greed * upper + 1, -1, np.int32)
     at = astar.seat(keys, table, done, red, blue)
     clock[astar.BUCKET] = greed * rest
     astar.push(keys, costs, links, table, buckets, clock, at, done, red, blue, 0, greed * rest, -1)
-    run: Any = astar.run
     while True:
-        why, node = run(
-            *game.sets, keys, costs, links, table, groups, buckets, clock,
-            found, order, greed, upper, CHUNK,
-        )  # fmt: skip
+        why, node = game.run(
+            keys, costs, links, table, groups, buckets, clock, found, greed, upper, CHUNK
+        )
         expanded = int(clock[astar.EXPANDED])
         # The least bucket bounds all that is open; with greed it says nothing.
-        lower = min(int(clock[astar.BUCKET]), upper) if greed == 1 else int(rest)
+        lower = min(int(clock[astar.BUCKET]), upper) if greed == 1 else rest
         if why == astar.EMPTY:
             return Outcome(upper, None, expanded, "")
         if why == astar.FOUND:
@@ -187,9 +221,12 @@ def search(
             return Outcome(lower, None, expanded, "seconds")
 
 
-def compile_kernels() -> None:
-    """Have the kernels compiled, so that this takes none of a search's time."""
-    search(board(Graph([(), (0,)]), 2, HONG_KUNG), 9, 1, 64, lambda: False)
+def compile_kernels(make: Callable[[Graph], Searched]) -> None:
+    """Have the kernels compiled, so that this takes none of a search's time.
+
+    `make` gives the board of a graph in two words.
+    """
+    search(make(Graph([(), (0,)])), 9, 1, 64, lambda: False)
 
 
 def _table(room: int) -> Any:
