@@ -11,7 +11,7 @@ Examples
 1.27
 """
 
-from pebble import bounds, classic, errors, interchange, partial
+from pebble import bounds, classic, errors, interchange, masks, partial
 from pebble.attention import Attention
 from pebble.bounds import Bound
 from pebble.compare import Comparison, compare
@@ -23,6 +23,7 @@ from pebble.errors import (
     GraphError,
     IllegalMove,
     Incomplete,
+    MaskError,
     NotationError,
     PebbleError,
     ProblemError,
@@ -61,6 +62,7 @@ __all__ = [
     "GraphError",
     "IllegalMove",
     "Incomplete",
+    "MaskError",
     "Move",
     "NotationError",
     "Op",
@@ -88,6 +90,7 @@ __all__ = [
     "generators",
     "interchange",
     "lru_curve",
+    "masks",
     "optimum",
     "optimum_milp",
     "partial",
