@@ -13,11 +13,12 @@ from typing import Any, NoReturn
 
 import schedules  # noqa: F401  (registers its generators)
 from pebble import bounds, replay_command
-from pebble.attention import DIRECTIONS, SOFTMAXES, Attention
-from pebble.compare import WORD_BYTES, Comparison, compare
+from pebble.attention import DIRECTIONS, EMPTY_ROWS, SOFTMAXES, Attention
+from pebble.compare import WORD_BYTES, Comparison, compare, counted
 from pebble.cost import Cost
 from pebble.errors import PebbleError, ProblemError
 from pebble.gradient import AttentionGradient
+from pebble.masks.notation import KNOWN, parse_mask
 from pebble.problem import Problem
 from pebble.registry import best
 from pebble.rules import Rules
@@ -36,6 +37,8 @@ OPTIONS = {
     "logsumexp": ("forward",),
     "saved_weights": ("backward",),
     "given_h": (GRADIENT,),
+    "mask": ("forward", "backward"),
+    "empty_rows": ("forward", "backward"),
 }
 
 COMPARE_EXAMPLE = """example (GPT-2 medium on a GPU with 96 KiB of shared memory):
@@ -141,6 +144,8 @@ def _problem_options(sub: argparse.ArgumentParser) -> None:
     option("--softmax", "forward: default plain", choices=SOFTMAXES)
     option("--logsumexp", "forward: the logsumexp is an output too", action="store_true")
     option("--saved-weights", "backward: the weights are an input", action="store_true")
+    option("--mask", f"forward and backward: patterns joined by & and |: {KNOWN}")
+    option("--empty-rows", "queries that the mask leaves no key: default error", choices=EMPTY_ROWS)
     option("--given-h", "gradient: h is an input, not A3 and Y", action="store_true")
 
 
@@ -154,6 +159,8 @@ def _problem(args: argparse.Namespace) -> Problem:
             raise ProblemError(f"--{option} is for --direction {fitting}, not {args.direction}")
     if args.direction == GRADIENT:
         return AttentionGradient(args.n, args.d, **given)
+    if "mask" in given:
+        given["mask"] = parse_mask(given["mask"], args.n, given.get("keys"))
     return Attention(args.n, args.d, direction=args.direction, **given)
 
 
@@ -167,7 +174,7 @@ def run_compare(args: argparse.Namespace) -> Comparison:
         heads=args.heads,
         batch=args.batch,
         dtype=args.dtype,
-        judge=partial(verified, rules=rules) if args.verify else Schedule.count,
+        judge=partial(verified, rules=rules) if args.verify else counted,
     )
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from pebble.backward_graph import backward_graph
 from pebble.checks import positive
 from pebble.double_backward_graph import double_backward_graph
 from pebble.errors import ProblemError, SizeError, UnknownName
-from pebble.family_graph import FamilyGraph
 from pebble.forward_graph import forward_graph
+from pebble.masked.passes import masked_graph
+from pebble.masks import Mask
+from pebble.moves import listed
 from pebble.problem import shared_graph
 
 SOFTMAXES = ("plain", "online")
@@ -21,6 +24,7 @@ BUILDERS = {
     "double_backward": double_backward_graph,
 }
 DIRECTIONS = tuple(BUILDERS)
+EMPTY_ROWS = ("error", "zeros")
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,13 @@ class Attention:
     saved_weights : bool
         Backward only: whether the weights P are an input, as unfused attention saves them, in
         place of O and the logsumexp.
+    mask : Mask, optional
+        Which query attends to which key, of n queries and `keys` keys (see `pebble.masks`); with
+        the plain softmax, forward or backward. A full mask is none.
+    empty_rows : {"error", "zeros"}
+        What becomes of queries that the mask lets attend to nothing, whose softmax has no value:
+        they are refused, or their rows of O and dQ are zeros by definition. Those are no vertices
+        and nothing of them is stored.
 
     Notes
     -----
@@ -106,6 +117,9 @@ class Attention:
     dQ[:,keys-1,:]    outputs; dK[n-1,:,:], dV[n-1,:,:] too
     ================  ======================================  ===========================
 
+    Under a mask there are only the pairs (i, j) that attend, each chain runs over those of its row
+    or its column, and begins with the first of them.
+
     With saved weights P is an input and there are no O, Lse, x, s; z[i,j] are the products of
     P[i,j] and dP[i,j,e-1], and D[i,j] their sums over j.
 
@@ -155,6 +169,8 @@ class Attention:
     logsumexp: bool = False
     direction: str = "forward"
     saved_weights: bool = False
+    mask: Mask | None = None
+    empty_rows: str = "error"
 
     def __post_init__(self) -> None:
         n = positive("n", self.n, "the number of queries")
@@ -175,6 +191,36 @@ class Attention:
         object.__setattr__(self, "logsumexp", bool(self.logsumexp))
         object.__setattr__(self, "saved_weights", bool(self.saved_weights))
         self._check_direction()
+        if self.empty_rows not in EMPTY_ROWS:
+            raise UnknownName(
+                f"empty_rows = {self.empty_rows!r}: known are {', '.join(EMPTY_ROWS)}"
+            )
+        if self.mask is not None:
+            self._check_mask(self.mask)
+
+    def _check_mask(self, mask: object) -> None:
+        if not isinstance(mask, Mask):
+            raise ProblemError(f"mask = {mask!r}: a mask is made by pebble.masks, as from_array is")
+        if mask.shape != (self.n, self.keys):
+            raise ProblemError(
+                f"mask is {mask.n} x {mask.keys}: with n = {self.n} and keys = {self.keys} it is "
+                f"{self.n} x {self.keys}"
+            )
+        if self.online or self.saved_weights or self.direction == "double_backward":
+            raise ProblemError(
+                "a mask is for the forward pass with the plain softmax and for the backward pass "
+                f"from the logsumexp, not for the {self.title}"
+            )
+        if not mask.pairs:
+            raise ProblemError("mask: no query attends to any key, so nothing is computed")
+        if len(mask.empty_rows) and self.empty_rows == "error":
+            raise ProblemError(
+                f"mask: {len(mask.empty_rows)} of {self.n} queries attend to no key "
+                f"({listed(mask.empty_rows.tolist())}), and their softmax has no value; "
+                "empty_rows = 'zeros' makes their outputs zeros"
+            )
+        if mask.is_full:
+            object.__setattr__(self, "mask", None)
 
     def _check_direction(self) -> None:
         if self.direction not in DIRECTIONS:
@@ -197,7 +243,7 @@ class Attention:
     @property
     def pairs(self) -> int:
         """Z: pairs of a query and a key that attend."""
-        return self.n * self.keys
+        return self.n * self.keys if self.mask is None else self.mask.pairs
 
     @property
     def online(self) -> bool:
@@ -211,7 +257,8 @@ class Attention:
     @property
     def kind(self) -> str:
         """Which schedules and bounds are for it."""
-        return "saved backward" if self.saved_weights else self.direction
+        kind = "saved backward" if self.saved_weights else self.direction
+        return kind if self.mask is None else f"masked {kind}"
 
     @property
     def settled(self) -> Attention:
@@ -219,13 +266,15 @@ class Attention:
         return self.with_block(1) if self.online and self.block is None else self
 
     @property
-    def sizes(self) -> Mapping[str, int]:
+    def sizes(self) -> Mapping[str, int | str]:
         """What tells it from others, for a short notation."""
-        sizes = {"n": self.n, "d": self.d}
+        sizes: dict[str, int | str] = {"n": self.n, "d": self.d}
         if self.keys != self.n:
             sizes["keys"] = self.keys
         if self.value_dim != self.d:
             sizes["value_dim"] = self.value_dim
+        if self.mask is not None:
+            sizes["mask"] = self.mask.name
         return sizes
 
     @property
@@ -240,6 +289,8 @@ class Attention:
         told += f", value_dim = {self.value_dim}"
         if self.direction == "forward":
             told += f", {self.softmax} softmax"
+        if self.mask is not None:
+            told += f", {self.mask.name} mask of {self.pairs:,} pairs"
         return told + (", weights saved" if self.saved_weights else "")
 
     def to_dict(self) -> dict[str, object]:
@@ -253,6 +304,8 @@ class Attention:
         }
         if self.direction == "forward":
             told |= {"softmax": self.softmax, "logsumexp": self.logsumexp}
+        if self.mask is not None:
+            told |= {"mask": self.mask.name, "pairs": self.pairs}
         return told
 
     @property
@@ -273,8 +326,10 @@ class Attention:
         return shapes
 
     @cached_property
-    def graph(self) -> FamilyGraph:
-        """The computation graph; equal problems have the same one.
+    def graph(self) -> Any:
+        """The computation graph, a `FamilyGraph`; equal problems have the same one.
+
+        Under a mask it is a `pebble.masked.MaskedGraph`.
 
         Raises
         ------
@@ -283,4 +338,6 @@ class Attention:
         """
         if self.online and self.block is None:
             raise SizeError("block = None: an online softmax's graph needs its block of keys")
+        if self.mask is not None:
+            return shared_graph(self, lambda: masked_graph(self))
         return shared_graph(self, lambda: BUILDERS[self.direction](self))

@@ -5,18 +5,23 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 from pebble import bounds
 from pebble.bounds import Bound
 from pebble.checks import positive
 from pebble.cost import Cost
 from pebble.errors import SizeError, UnknownName
+from pebble.masked.schedule import MaskedSchedule
+from pebble.masked.tiles import count_tiles
 from pebble.problem import Problem
 from pebble.registry import generators
 from pebble.rules import HONG_KUNG, Rules
 from pebble.schedule import Schedule
 from pebble.table import Table
 
+# The sides of the square tiles that a comparison under a mask tells of.
+KERNEL_TILES = (64, 128)
 WORD_BYTES = {"fp8": 1, "fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8}
 
 
@@ -86,18 +91,28 @@ class Comparison:
         head = "schedule|blocks|loads|stores|I/O words|I/O bytes|peak|computes|I/O / bound".split(
             "|"
         )
+        if self.masked:
+            head.insert(2, "tiles")
         return Table(self.title, tuple(head), tuple(map(self._cells, self.rows)), tuple(self.notes))
 
     def _cells(self, row: Row) -> tuple[str, ...]:
         cost, by = row.cost, self.copies
         sizes = " ".join(f"{name}={size}" for name, size in row.schedule.blocks.items())
         words = (cost.loads * by, cost.stores * by, cost.io * by, cost.io * by * self.word_bytes)
+        visited = _tiles(row.schedule, by)
+        tiles = ("-" if visited is None else f"{visited:,}",) if self.masked else ()
         return (
             row.label,
             sizes,
+            *tiles,
             *(f"{number:,}" for number in (*words, cost.peak, cost.computes * by)),
             f"{row.ratio:.4f}",
         )
+
+    @property
+    def masked(self) -> bool:
+        """Whether the problem has a mask: then the tiles that schedules visit are counted too."""
+        return any(_is_masked(row.schedule) for row in self.rows)
 
     @property
     def title(self) -> str:
@@ -120,6 +135,8 @@ class Comparison:
             for row in self.rows
             if row.schedule.recomputes
         ]
+        if self.masked:
+            lines += [_told_tiles(self.problem, side, self.copies) for side in KERNEL_TILES]
         return lines + [f"left out: {why}" for _, why in self.refused]
 
     def to_dict(self) -> dict[str, object]:
@@ -151,6 +168,7 @@ class Comparison:
                     "recomputes": row.schedule.recomputes,
                     "ratio": row.ratio,
                 }
+                | ({"tiles": _tiles(row.schedule, by)} if self.masked else {})
                 for row in self.rows
             ],
             "refused": dict(self.refused),
@@ -161,6 +179,30 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return self.table.html()
+
+
+def _is_masked(schedule: Schedule) -> TypeGuard[MaskedSchedule]:
+    return isinstance(schedule, MaskedSchedule)
+
+
+def _tiles(schedule: Schedule, copies: int) -> int | None:
+    visited = schedule.tiles if _is_masked(schedule) else None
+    return None if visited is None else visited * copies
+
+
+def _told_tiles(problem: Any, side: int, copies: int) -> str:
+    """Say what square tiles of kernels make of a mask: tiles, pairs in them, and words."""
+    tiles = problem.mask.tiles(side, side)
+    visited, all_tiles = tiles.visited * copies, tiles.shape[0] * tiles.shape[1] * copies
+    counted_tiles = count_tiles(problem.mask, side, side)
+    keys = counted_tiles.total(counted_tiles.widths(problem.keys))
+    outputs = problem.mask.touched_rows * (problem.value_dim + problem.logsumexp)
+    words = problem.mask.touched_rows * problem.d + keys * (problem.d + problem.value_dim) + outputs
+    return (
+        f"{side} x {side} tiles: {visited:,} of {all_tiles:,} visited, with "
+        f"{tiles.touched_pairs * copies:,} pairs for {problem.pairs * copies:,}; a forward pass of "
+        f"FlashAttention-2 in them moves {words * copies:,} words"
+    )
 
 
 def times(schedule: Schedule) -> float:
@@ -175,10 +217,16 @@ def times(schedule: Schedule) -> float:
     1.0
     """
     graph = schedule.problem.graph
-    return schedule.closed_form.computes / (graph.size - graph.input_words)
+    computed: int = graph.size - graph.input_words
+    return schedule.closed_form.computes / computed
 
 
 Judge = Callable[[Schedule], Cost]
+
+
+def counted(schedule: Schedule) -> Cost:
+    """Give a schedule's count."""
+    return schedule.count()
 
 
 def compare(
@@ -189,7 +237,7 @@ def compare(
     heads: int = 1,
     batch: int = 1,
     dtype: str = "fp16",
-    judge: Judge = Schedule.count,
+    judge: Judge = counted,
 ) -> Comparison:
     """Set every registered schedule that fits beside the best lower bound.
 
@@ -207,7 +255,7 @@ def compare(
     dtype : {"fp8", "fp16", "bf16", "fp32", "fp64"}
         What a word is, for bytes.
     judge : callable
-        Gives a schedule's cost: `Schedule.count` (default), or `Schedule.replay` to have the
+        Gives a schedule's cost: `counted` (default), or `Schedule.replay` to have the
         referee check every move.
 
     Raises

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 from numba import njit
@@ -11,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pebble.errors import DataError
 from pebble.expander import Expansion
-from pebble.families import Function
-from pebble.family_graph import FamilyGraph
 from pebble.playback import Referee
 from pebble.referee import Words
 
@@ -76,6 +75,18 @@ def _run(
     return top
 
 
+class NumberedGraph(Protocol):
+    """A graph that knows its input and output arrays."""
+
+    @property
+    def operand_numbers(self) -> Mapping[str, NDArray[np.int64]]:
+        """The vertex numbers of each input array, in its shape."""
+
+    @property
+    def output_numbers(self) -> Mapping[str, NDArray[np.int64]]:
+        """The vertex numbers of each output array; negative where it has a zero by definition."""
+
+
 def execute(
     expansion: Expansion, cache: int, operands: Mapping[str, ArrayLike]
 ) -> dict[str, Floats]:
@@ -93,8 +104,8 @@ def execute(
     Returns
     -------
     dict of str to array
-        One float64 array for each tile of outputs, under its family's name, read from slow
-        memory. Outputs that are the ends of chains lie in an array without the chain's axis.
+        One float64 array for each array of outputs, read from slow memory; 0 where there is no
+        vertex.
 
     Raises
     ------
@@ -105,11 +116,8 @@ def execute(
     """
     graph = expansion.graph
     slow = np.full(len(graph), np.nan)
-    for part in graph.families:
-        if part.is_input:
-            values = _operand(part.name, part.shape, operands)
-            base = graph.base(part.name)
-            slow[base : base + len(part)] = values.ravel()
+    for name, numbers in graph.operand_numbers.items():
+        slow[numbers] = _operand(name, numbers.shape, operands)
     referee = Referee(expansion, cache)
     words = min(cache, len(graph))
     fast, slots = np.full(words, np.nan), np.zeros(len(graph), np.int64)
@@ -139,18 +147,14 @@ def _operand(name: str, shape: tuple[int, ...], operands: Mapping[str, ArrayLike
     return values
 
 
-def _outputs(graph: FamilyGraph, slow: Floats) -> dict[str, Floats]:
+def _outputs(graph: NumberedGraph, slow: Floats) -> dict[str, Floats]:
     outputs = {}
-    for tile in graph.output_tiles:
-        part = tile.family
-        values = slow[graph.numbers(tile)]
-        if part.pieces[0].function is Function.SAME:
-            shape = tuple(size for axis, size in enumerate(tile.sizes) if axis != part.axis)
-            values = values.reshape(shape)
+    for name, numbers in graph.output_numbers.items():
+        values = np.where(numbers < 0, 0.0, slow[numbers])
         if not np.isfinite(values).all():
             raise DataError(
-                f"{part.name} is not finite: a number overflowed on the way to it "
+                f"{name} is not finite: a number overflowed on the way to it "
                 "(a plain softmax does where a score exceeds 709; an online one does not)"
             )
-        outputs[part.name] = values
+        outputs[name] = values
     return outputs

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pebble.errors import GraphError
 from pebble.families import Family, Function, Tile
 from pebble.moves import Label, Vertex
 from pebble.rules import HONG_KUNG, Rules
 from pebble.tapes import Block
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +155,7 @@ class FamilyGraph:
         tiles = [own_tile(tile) for tile in self.output_tiles]
         return tuple((tile, tuple(start.constant for start in tile.starts)) for tile in tiles)
 
-    def numbers(self, tile: Tile) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    def numbers(self, tile: Tile) -> Ints:
         """Give the numbers of the vertices of a tile at fixed indices, in the tile's shape."""
         tile = own_tile(tile)
         found = np.full((1,) * len(tile.sizes), self.base(tile.family.name), np.int64)
@@ -163,13 +167,36 @@ class FamilyGraph:
             stride *= tile.family.owned[axis]
         return found
 
+    @property
+    def operand_numbers(self) -> Mapping[str, Ints]:
+        """The vertex numbers of each input array, in its shape."""
+        return {p.name: self.numbers(p[(slice(None),) * len(p.shape)]) for p in self._inputs}
+
+    @property
+    def output_numbers(self) -> Mapping[str, Ints]:
+        """The vertex numbers of each output array, in its shape; the ends of chains have no axis
+        for the chain.
+        """
+        found = {}
+        for tile in self.output_tiles:
+            part, numbers = tile.family, self.numbers(tile)
+            if part.pieces[0].function is Function.SAME:
+                shape = [size for axis, size in enumerate(tile.sizes) if axis != part.axis]
+                numbers = numbers.reshape(shape)
+            found[part.name] = numbers
+        return found
+
+    @property
+    def _inputs(self) -> list[Family]:
+        return [p for p in self.families if p.is_input]
+
     def _ids(self, parts: list[Family]) -> list[int]:
         return [v for p in parts for v in range(self.base(p.name), self.base(p.name) + len(p))]
 
     @property
     def inputs(self) -> list[int]:
         """The inputs, ascending."""
-        return self._ids([p for p in self.families if p.is_input])
+        return self._ids(self._inputs)
 
     @property
     def outputs(self) -> list[int]:
@@ -198,7 +225,7 @@ class FamilyGraph:
     @cached_property
     def input_words(self) -> int:
         """The number of inputs."""
-        return sum(p.size for p in self.families if p.is_input)
+        return sum(p.size for p in self._inputs)
 
     @cached_property
     def output_words(self) -> int:

@@ -125,7 +125,8 @@ class AttentionGradient:
     @cached_property
     def graph(self) -> FamilyGraph:
         """The computation graph; equal problems have the same one."""
-        return shared_graph(self, lambda: gradient_graph(self))
+        graph: FamilyGraph = shared_graph(self, lambda: gradient_graph(self))
+        return graph
 
 
 def gradient_graph(problem: AttentionGradient) -> FamilyGraph:

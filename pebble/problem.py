@@ -8,13 +8,14 @@ from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from pebble.errors import ProblemError
-from pebble.family_graph import FamilyGraph
 
 KINDS = {
     "forward": "the forward pass of attention",
     "backward": "the backward pass of attention",
     "saved backward": "the backward pass of attention with saved_weights",
     "double_backward": "the double backward pass of attention",
+    "masked forward": "the forward pass of attention under a mask",
+    "masked backward": "the backward pass of attention under a mask",
     "gradient": "the gradient of attention in the theory form",
 }
 
@@ -31,7 +32,7 @@ class Problem(Protocol):
         """The problem with nothing left open to the schedule, so that it has a graph."""
 
     @property
-    def sizes(self) -> Mapping[str, int]:
+    def sizes(self) -> Mapping[str, int | str]:
         """What tells it from others, for a short notation."""
 
     @property
@@ -46,8 +47,8 @@ class Problem(Protocol):
         """The inputs and their shapes, in the order in which an execution takes them."""
 
     @property
-    def graph(self) -> FamilyGraph:
-        """The computation graph."""
+    def graph(self) -> Any:
+        """The computation graph: a `FamilyGraph`, or a `MaskedGraph`."""
 
     @property
     def d(self) -> int:
@@ -79,10 +80,10 @@ def require(name: str, problem: Problem, *kinds: str) -> None:
 
 # Graphs that are in use, by their problem: tiles belong to the families of one graph, and a tile
 # of one problem is to be a tile of an equal one.
-_GRAPHS: WeakValueDictionary[tuple[object, ...], FamilyGraph] = WeakValueDictionary()
+_GRAPHS: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 
 
-def shared_graph(problem: Any, build: Callable[[], FamilyGraph]) -> FamilyGraph:
+def shared_graph(problem: Any, build: Callable[[], Any]) -> Any:
     """Give the graph of a problem (a dataclass), the same one for equal problems."""
     key = (type(problem), *astuple(problem))
     made = _GRAPHS.get(key)

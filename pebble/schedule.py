@@ -112,7 +112,7 @@ class Schedule:
     def recomputes(self) -> bool:
         """Whether it computes some vertex more than once."""
         graph = self.problem.graph
-        return self.closed_form.computes > graph.size - graph.input_words
+        return bool(self.closed_form.computes > graph.size - graph.input_words)
 
     def execute(self, *operands: ArrayLike, **named: ArrayLike) -> dict[str, NDArray[np.float64]]:
         """Run the moves on numbers, in a fast memory that holds only what is red.

@@ -11,9 +11,10 @@ from pebble.tapes import Tape
 from schedules import flash
 from schedules.blocks import largest
 from schedules.flash import Tiling
+from schedules.masked.flash1 import flash1 as masked_flash1
 
 
-@register
+@register(kinds=("forward", "masked forward"))
 def flash1(
     problem: Attention,
     cache: int,
@@ -39,6 +40,15 @@ def flash1(
     The paper counts T (3 n d + 4 n) + 2 n d + (n d + 2 n) words (online): it writes zeros first,
     reads them at the first block, and writes the row sum and the maximum at the last block too.
     Here a sum begins with its first term: that is 2 (n d + 2 n) + 2 n words less.
+
+    Under a mask, tiles that are empty are skipped, and so are keys that nothing attends to; sums
+    are read and written for the queries alone that have a pair in the tile::
+
+        I/O   B (d + value_dim) + W d + 2 (T - A) (value_dim + 1) + A value_dim
+              (+ A with the logsumexp)
+
+    where A queries attend to something and B keys are attended to, W is the queries of the tiles
+    visited and T those of them that have a pair in the tile, over all blocks of keys.
 
     Parameters
     ----------
@@ -74,6 +84,9 @@ def flash1(
     >>> schedule.blocks["cols"], schedule.count().io
     (5, 288)
     """
+
+    if getattr(problem, "kind", None) == "masked forward":
+        return masked_flash1(problem, cache, (blocks, rows, cols))
 
     def peak(p: Attention, t: Tiling) -> int:
         return flash.peak(p, t, cols_held_at_the_end=True)

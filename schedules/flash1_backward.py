@@ -8,9 +8,10 @@ from pebble.registry import register
 from pebble.schedule import Schedule
 from pebble.tapes import Tape
 from schedules.backward import EVERY, add_delta, blocks_by_columns, differentiate, peak
+from schedules.masked.flash_backward import flash1_backward as masked_flash1_backward
 
 
-@register(kinds=("backward",))
+@register(kinds=("backward", "masked backward"))
 def flash1_backward(
     problem: Attention,
     cache: int,
@@ -34,6 +35,19 @@ def flash1_backward(
 
     The paper counts T (5 n d + 2 n) + 4 n d words, and 3 n d to write zeros first: it keeps the row
     sum and the maximum apart, where the logsumexp is one word, and reads zeros at the first block.
+
+    Under a mask, tiles that are empty are skipped. Of the others Q, dO and Lse are loaded whole, as
+    kernels do; D is formed, and the dQ so far read and written, for the queries alone that have a
+    pair in the tile, since others need not have them::
+
+        loads   B (d + e) + W (d + e + 1) + T e + (T - A) d
+        stores  T d + B (d + e)
+
+    where A queries attend to something and B keys are attended to, W is the queries of the tiles
+    visited and T those of them that have a pair in the tile, over all blocks of keys; with one row,
+    W = T. D is computed T - A times more than it need be. The peak is counted, and is never more
+    than without the mask. The best blocks have one row, and a few numbers of keys are tried: the
+    largest, the most even, multiples of 16, 64.
 
     Parameters
     ----------
@@ -69,6 +83,8 @@ def flash1_backward(
     >>> schedule.blocks["cols"], schedule.count().loads, schedule.count().stores
     (3, 120, 48)
     """
+    if getattr(problem, "kind", None) == "masked backward":
+        return masked_flash1_backward(problem, cache, (blocks, rows, cols))
     rows, cols = blocks_by_columns("flash1_backward", problem, cache, (blocks, rows, cols))
     p, T = problem, -(-problem.keys // cols)
     n, m, d, e = p.n, p.keys, p.d, p.value_dim

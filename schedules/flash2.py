@@ -11,9 +11,10 @@ from pebble.tapes import Tape
 from schedules import flash
 from schedules.blocks import largest
 from schedules.flash import Tiling
+from schedules.masked.flash2 import flash2 as masked_flash2
 
 
-@register
+@register(kinds=("forward", "masked forward"))
 def flash2(
     problem: Attention,
     cache: int,
@@ -32,6 +33,14 @@ def flash2(
 
     The peak in general is `schedules.flash.peak`. The best blocks take one key at a time, so that
     as many rows fit as can: about 4 n^2 d^2 / M words for n = keys, d = value_dim.
+
+    Under a mask, tiles that are empty are skipped and the others are loaded whole; `gather` loads
+    of each tile the keys alone that its queries use, which is the same with one key at a time::
+
+        I/O   A d + U (d + value_dim) + A value_dim  (+ A with the logsumexp)
+
+    where A queries attend to something, and U is the keys of the tiles visited, over all blocks.
+    The best blocks are chosen among a few heights: the largest, the most even, multiples of 16, 64.
 
     Parameters
     ----------
@@ -67,6 +76,9 @@ def flash2(
     >>> cost.io, cost.peak
     (192, 27)
     """
+
+    if getattr(problem, "kind", None) == "masked forward":
+        return masked_flash2(problem, cache, (blocks, rows, cols))
 
     def peak(p: Attention, t: Tiling) -> int:
         return flash.peak(p, t, cols_held_at_the_end=False)

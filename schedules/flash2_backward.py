@@ -16,9 +16,10 @@ from schedules.backward import (
     write_delta,
 )
 from schedules.blocks import need
+from schedules.masked.flash_backward import flash2_backward as masked_flash2_backward
 
 
-@register(kinds=("backward",))
+@register(kinds=("backward", "masked backward"))
 def flash2_backward(
     problem: Attention,
     cache: int,
@@ -42,6 +43,18 @@ def flash2_backward(
 
     With zeros written first and read at the first block, as the paper has it, that is
     T (4 n d + 2 n) + 4 n d + (2 n d + n) words for n = keys, d = e, and n d more for the zeros.
+
+    Under a mask, tiles that are empty are skipped. Of the others Q, dO and Lse are loaded whole, as
+    kernels do; D and the dQ so far are read for the queries alone that have a pair in the tile,
+    since others need not have them::
+
+        loads   2 A e + B (d + e) + W (d + e + 1) + T + (T - A) d
+        stores  A + T d + B (d + e)
+
+    where A queries attend to something and B keys are attended to, W is the queries of the tiles
+    visited and T those of them that have a pair in the tile, over all blocks of keys; with one row,
+    W = T. The peak is counted, and is never more than without the mask. The best blocks have one
+    row, and a few numbers of keys are tried: the largest, the most even, multiples of 16, 64.
 
     Parameters
     ----------
@@ -77,7 +90,18 @@ def flash2_backward(
     >>> schedule = flash2_backward(problem, cache=40)
     >>> schedule.blocks["cols"], schedule.count().loads, schedule.count().stores
     (3, 132, 54)
+
+    With a causal mask of 4 queries, 4 meet the first 2 keys and 2 the others, 6 in all, of which 2
+    go on: 2 * 8 + 16 + 6 * 6 + 2 * 2 words are read, 4 + 6 * 2 + 16 written.
+
+    >>> mask = pebble.masks.causal(4)
+    >>> problem = pebble.Attention(n=4, d=2, direction="backward", mask=mask)
+    >>> cost = flash2_backward(problem, cache=28, rows=1, cols=2).count()
+    >>> cost.loads, cost.stores
+    (72, 32)
     """
+    if getattr(problem, "kind", None) == "masked backward":
+        return masked_flash2_backward(problem, cache, (blocks, rows, cols))
     rows, cols = blocks_by_columns("flash2_backward", problem, cache, (blocks, rows, cols))
     p = problem
     loads, stores = _io(p, cols)

@@ -13,6 +13,7 @@ from pebble.registry import register
 from pebble.schedule import Schedule
 from pebble.tapes import Block, Index, Tape
 from schedules.blocks import need, rule_or_sizes
+from schedules.masked.products import small_cache as masked_small_cache
 from schedules.products import (
     Tiles,
     best_scores,
@@ -30,7 +31,7 @@ from schedules.products import (
 from schedules.steps import add_weight, store_logsumexp
 
 
-@register
+@register(kinds=("forward", "masked forward"))
 def small_cache(
     problem: Attention,
     cache: int,
@@ -58,6 +59,16 @@ def small_cache(
     With the online softmax (one block of all keys) phase 1 writes the scores and the maximum of
     each row instead; phase 2 forms P and the row sum when it first reads a score, and writes P
     where another pass over it follows.
+
+    Under a mask of Z pairs only those are formed, and tiles that are empty are skipped. The row
+    sums are formed in phase 2, from the weights as they are first read, which saves 2n words::
+
+        loads   T d + Z ceil(value_dim / c) - z (ceil(value_dim / c) - 1) + K value_dim
+        stores  Z + A value_dim  (+ A with the logsumexp)
+
+    where T is the queries and the keys that have a pair in a tile, over all tiles of phase 1 (if
+    depth = d, the queries that attend once, and the keys); K is the keys that a block of value_rows
+    queries uses, over all blocks; A queries attend to something, z of them to one key.
 
     Parameters
     ----------
@@ -89,6 +100,8 @@ def small_cache(
     >>> small_cache(pebble.Attention(n=4, d=2), cache=16, blocks="published").count().io
     96
     """
+    if getattr(problem, "kind", None) == "masked forward":
+        return masked_small_cache(problem, cache, (blocks, rows, cols))
     rule, height, width = rule_or_sizes(blocks, rows, cols)
     cache = positive("cache", cache, "the words of fast memory")
     p = one_block("small_cache", problem)

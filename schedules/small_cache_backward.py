@@ -23,9 +23,10 @@ from schedules.backward_products import (
 )
 from schedules.blocked import Cut, multiply
 from schedules.blocks import rule_or_sizes
+from schedules.masked.unfused_backward import small_cache_backward as masked_small_cache_backward
 
 
-@register(kinds=("backward",))
+@register(kinds=("backward", "masked backward"))
 def small_cache_backward(
     problem: Attention,
     cache: int,
@@ -49,6 +50,18 @@ def small_cache_backward(
     10 n^2 d / sqrt(M) + 3 n^2 in all for n = keys, d = e. B = floor(sqrt(M / 4)) for all three
     sizes of a block makes that 20 n^2 d / sqrt(M). The peak is that of the product that holds the
     most: `schedules.blocked.peak`, and a word a row for Lse or D. Each vertex is computed once.
+
+    Under a mask of Z pairs only those are formed and moved, and tiles that are empty are skipped::
+
+        loads   W + Z + 2 A e + 2 A
+        stores  2 Z + A d + B (d + e) + A
+
+    where A queries attend to something and B keys are attended to. To W, P adds d, and dP adds e
+    words for each query and each key that has a pair in a tile, over all tiles; where all terms of
+    a sum are added at once, for the A queries once. dQ adds d words for each key that a block of
+    rows uses, over all blocks, and Z for each block of columns; dV (with e) and dK likewise for
+    each query that uses a block of keys. A tile of P or dP holds its part of both operands, not of
+    one. The peak is counted, and the best blocks are the best of a few.
 
     Parameters
     ----------
@@ -82,6 +95,8 @@ def small_cache_backward(
     >>> small_cache_backward(problem, cache=16, rows=2, cols=2).count().io
     260
     """
+    if getattr(problem, "kind", None) == "masked backward":
+        return masked_small_cache_backward(problem, cache, (blocks, rows, cols))
     require("small_cache_backward", problem, "backward")
     rule, height, width = rule_or_sizes(blocks, rows, cols)
     cache = positive("cache", cache, "the words of fast memory")

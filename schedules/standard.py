@@ -11,6 +11,7 @@ from pebble.registry import register
 from pebble.schedule import Schedule
 from pebble.tapes import Block, Index, Tape, whole
 from schedules.blocks import need, rule_or_sizes
+from schedules.masked.products import standard as masked_standard
 from schedules.products import (
     Tiles,
     best_scores,
@@ -28,7 +29,7 @@ from schedules.products import (
 from schedules.steps import add_weight, store_logsumexp
 
 
-@register
+@register(kinds=("forward", "masked forward"))
 def standard(
     problem: Attention,
     cache: int,
@@ -53,6 +54,9 @@ def standard(
     With the online softmax (one block of all keys) the middle pass finds the maximum of each row
     first; where a row of scores does not fit (keys + 2 words), it reads the row twice, n keys
     words more. With the logsumexp, the maxima are written and read, 2 n words more.
+
+    Under a mask of Z pairs only those are formed and moved: it is `small_cache` with the scores
+    written, Z words, and read, Z words.
 
     Parameters
     ----------
@@ -83,6 +87,8 @@ def standard(
     >>> standard(pebble.Attention(n=8, d=2), cache=64).count().io  # 4 * 64 + 4 * 16
     320
     """
+    if getattr(problem, "kind", None) == "masked forward":
+        return masked_standard(problem, cache, (blocks, rows, cols))
     rule, height, width = rule_or_sizes(blocks, rows, cols)
     cache = positive("cache", cache, "the words of fast memory")
     p = one_block("standard", problem)

@@ -23,9 +23,10 @@ from schedules.backward_products import (
 )
 from schedules.blocked import Cut
 from schedules.blocks import rule_or_sizes
+from schedules.masked.unfused_backward import standard_backward as masked_standard_backward
 
 
-@register(kinds=("backward", "saved backward"))
+@register(kinds=("backward", "saved backward", "masked backward"))
 def standard_backward(
     problem: Attention,
     cache: int,
@@ -50,6 +51,10 @@ def standard_backward(
     n = keys, d = e, that is 7 n^2 + 8 n d in all. Without saved weights P is formed from Q, K and
     Lse and written first, and D = rowsum(dO o O): 8 n^2 + 12 n d + 3 n. The peak is that of the
     product that holds the most, see `schedules.blocked.peak`. Each vertex is computed once.
+
+    Under a mask of Z pairs only those are formed and moved, and tiles that are empty are skipped:
+    it is `small_cache_backward` with dP written, Z words, and read, Z words. Published blocks are
+    then all of a result, which reads each operand once.
 
     Parameters
     ----------
@@ -83,6 +88,8 @@ def standard_backward(
     >>> standard_backward(problem, cache=64).count().io
     348
     """
+    if getattr(problem, "kind", None) == "masked backward":
+        return masked_standard_backward(problem, cache, (blocks, rows, cols))
     require("standard_backward", problem, "backward", "saved backward")
     rule, height, width = rule_or_sizes(blocks, rows, cols)
     cache = positive("cache", cache, "the words of fast memory")

@@ -18,9 +18,10 @@ from schedules.backward import (
     peak,
 )
 from schedules.blocks import largest, need, rule_or_sizes, too_small
+from schedules.masked.two_pass_backward import two_pass_backward as masked_two_pass_backward
 
 
-@register(kinds=("backward",))
+@register(kinds=("backward", "masked backward"))
 def two_pass_backward(
     problem: Attention,
     cache: int,
@@ -43,6 +44,17 @@ def two_pass_backward(
     The peak in general is `schedules.backward.peak`. About 14 n^2 d^2 / M words for n = keys,
     d = e: less than the 16 of FlashAttention-2, for 7 products instead of 5, since the scores and
     dP are formed in both passes. That is n keys (2 d + 2 e + 1) computes more.
+
+    Under a mask, what streams past a block is what has a pair there::
+
+        loads   A (d + 2 e + 1) + U (d + e) + B (d + e) + T (d + e + 2)
+        stores  A + A d + B (d + e)
+
+    where A queries attend to something and B keys are attended to, U is the keys that a block of
+    rows uses, over all blocks of pass 1, and T the queries that use a block of keys, over all of
+    pass 2. Z (2 d + 2 e + 1) computes are more than need be, for Z pairs. The peak is counted, and
+    is never more than without the mask. Of the best blocks a few sizes are tried: the largest, the
+    most even, multiples of 16, 64.
 
     Parameters
     ----------
@@ -75,6 +87,8 @@ def two_pass_backward(
     >>> dict(schedule.blocks), schedule.count().loads, schedule.count().stores
     ({'rows': 3, 'cols': 3}, 186, 42)
     """
+    if getattr(problem, "kind", None) == "masked backward":
+        return masked_two_pass_backward(problem, cache, rows, cols)
     require("two_pass_backward", problem, "backward")
     rule, height, width = rule_or_sizes("best", rows, cols)
     cache = positive("cache", cache, "the words of fast memory")

@@ -25,6 +25,7 @@ from pebble.masks import (
     from_scipy,
     full,
     longformer,
+    parse_mask,
     strided,
     window,
 )
@@ -771,3 +772,50 @@ def test_masks_combine_with_masks_alone():
         causal(2) & True
     with pytest.raises(TypeError):
         causal(2) | [[True]]
+
+
+# Notation
+
+
+def test_a_notation_is_the_functions_mask():
+    n = 12
+    told = {
+        "full": full(n),
+        "causal": causal(n),
+        "window:3,1": window(n, 3, 1),
+        "dilated:4,2": dilated(n, 4, 2),
+        "document:5": document([5, 5, 2]),
+        "longformer:2,2": longformer(n, 2, [0, 1]),
+        "bigbird:2,3,1,1,7": bigbird(n, 2, 3, 1, 1, 7),
+        "strided:4": strided(n, 4),
+        "fixed:4,1": fixed(n, 4, 1),
+        " causal&window:2,0 |strided:3 ": causal(n) & window(n, 2, 0) | strided(n, 3),
+        "strided:3 | causal & window:2,0": strided(n, 3) | (causal(n) & window(n, 2, 0)),
+    }
+    for text, mask in told.items():
+        assert parse_mask(text, n) == mask, text
+    assert parse_mask("window:2,0", 3, 9) == window(3, 2, 0, 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("band", r"^mask 'band': known are full, causal, window:left,right, dilated:window,dila"),
+        ("", r"^mask '': known are full"),
+        ("causal &", r"^mask '': known are full"),
+        ("window:2", r"^mask 'window:2': it is written window:left,right, with integers$"),
+        ("window:2,x", r"^mask 'window:2,x': it is written window:left,right, with integers$"),
+        ("causal:1", r"^mask 'causal:1': it is written causal, with integers$"),
+        ("strided:2", r"^mask 'strided:2' with n = 4 and keys = 5: it needs as many of both$"),
+    ],
+)
+def test_a_text_that_is_no_notation(text, message):
+    with pytest.raises(MaskError, match=message):
+        parse_mask(text, 4, 5)
+
+
+def test_numbers_of_a_notation_are_checked_by_the_function():
+    with pytest.raises(SizeError, match=r"^right = -1: the keys after a query's own must be"):
+        parse_mask("window:1,-1", 4)
+    with pytest.raises(SizeError, match=r"must be a positive integer"):
+        parse_mask("document:0", 4)

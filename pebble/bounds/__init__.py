@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 from pebble.attention import Attention
 from pebble.bounds import curves
-from pebble.bounds.bound import Bound
+from pebble.bounds.bound import Bound, Sizes, Touched
 from pebble.bounds.gradients import (
     all_products,
     all_products_once,
@@ -18,6 +18,8 @@ from pebble.bounds.gradients import (
     theory_sums,
     theory_sums_once,
 )
+from pebble.bounds.graphs import graph_bounds
+from pebble.bounds.inputs_outputs import inputs_outputs
 from pebble.bounds.literature import (
     any_multiplication,
     fft,
@@ -30,9 +32,14 @@ from pebble.bounds.literature import (
     score_trees,
     trivial,
 )
+from pebble.bounds.partition import least_parts, partition
+from pebble.bounds.patterns import output_sums_of_pattern, score_trees_of_pattern
 from pebble.bounds.segments import all_sums, all_sums_once, output_sums
+from pebble.bounds.spectral import published_spectral, spectral
+from pebble.bounds.wavefront import published_wavefront, wavefront
 from pebble.checks import positive
 from pebble.gradient import AttentionGradient
+from pebble.graph import ComputationGraph
 from pebble.problem import Problem
 from pebble.rules import HONG_KUNG, Rules
 
@@ -49,23 +56,35 @@ __all__ = [
     "fft",
     "gradient_sums",
     "gradient_trees",
+    "graph_bounds",
     "hong_kung",
+    "inputs_outputs",
+    "least_parts",
     "lower",
     "output_sums",
+    "output_sums_of_pattern",
+    "partition",
     "product_hong_kung",
     "product_reduction",
     "product_segments",
     "product_smith",
     "product_trivial",
+    "published_spectral",
+    "published_wavefront",
     "saved_sums",
     "score_trees",
+    "score_trees_of_pattern",
+    "spectral",
     "theory_sums",
     "theory_sums_once",
     "trivial",
+    "wavefront",
 ]
 
 
-def every(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> tuple[Bound, ...]:
+def every(
+    problem: Problem | ComputationGraph, cache: int, rules: Rules = HONG_KUNG
+) -> tuple[Bound, ...]:
     """Give all lower bounds that apply and are positive, the largest first.
 
     Weights above 1 only add I/O and take cache, so every bound holds with them too; only the
@@ -73,13 +92,14 @@ def every(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> tuple[Bound
 
     Parameters
     ----------
-    problem : Attention or AttentionGradient
-        The problem.
+    problem : Attention, AttentionGradient or a graph
+        The problem; of a graph, `graph_bounds` says which bounds are tried up to which size.
     cache : int
         M, in words. Bounds are given for a cache too small for any game too: they hold of none.
     rules : Rules
         The game. Without recomputation theorem B is stronger; with sliding, bounds that rest on
-        Hong and Kung's partitions are left out.
+        Hong and Kung's partitions are left out; with partial computation there is only the trivial
+        one.
 
     Raises
     ------
@@ -91,14 +111,27 @@ def every(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> tuple[Bound
     >>> from pebble.attention import Attention
     >>> [bound.name for bound in every(Attention(n=64, d=4), cache=32)]
     ['all sums', 'output sums', 'product reduction', 'trivial', 'score trees']
+    >>> from pebble.classic import fft
+    >>> [bound.name for bound in every(fft(6), cache=4, rules=Rules(recompute=False))]
+    ['wavefront', 'spectral', 'trivial']
     """
     cache = positive("cache", cache, "the words of fast memory")
-    found = [trivial(problem, rules), *APPLY[problem.kind](problem, cache, rules)]
+    if rules.partial:  # the other proofs are of games that compute a vertex at once
+        known = trivial if _is_problem(problem) else inputs_outputs
+        found = [known(problem, rules)]  # type: ignore[arg-type]
+    elif _is_problem(problem):
+        found = [trivial(problem, rules), *APPLY[problem.kind](problem, cache, rules)]
+    else:
+        found = graph_bounds(cast(ComputationGraph, problem), cache, rules)
     kept = [bound for bound in found if bound.value > 0]
     return tuple(sorted(kept, key=lambda bound: -bound.value))
 
 
-def forward(problem: Attention, cache: int, rules: Rules) -> list[Bound]:
+def _is_problem(problem: Problem | ComputationGraph) -> TypeGuard[Problem]:
+    return hasattr(problem, "kind")
+
+
+def forward(problem: Sizes, cache: int, rules: Rules) -> list[Bound]:
     """Give those that hold for the forward pass."""
     found = [output_sums(problem, cache)]
     sums = [bound for bound in [all_sums(problem, cache)] if bound]
@@ -112,7 +145,7 @@ def forward(problem: Attention, cache: int, rules: Rules) -> list[Bound]:
     return found
 
 
-def backward(problem: Attention, cache: int, rules: Rules) -> list[Bound]:
+def backward(problem: Sizes, cache: int, rules: Rules) -> list[Bound]:
     """Give those that hold for the backward pass."""
     products = [bound for bound in [all_products(problem, cache)] if bound]
     if not rules.recompute:
@@ -139,16 +172,31 @@ def gradient(problem: AttentionGradient, cache: int, rules: Rules) -> list[Bound
     return found if rules.recompute else [*found, theory_sums_once(problem, cache)]
 
 
+def masked_forward(problem: Attention, cache: int, rules: Rules) -> list[Bound]:
+    """Give those that hold for the forward pass under a mask."""
+    found = [output_sums_of_pattern(problem, cache)]
+    if not rules.sliding:
+        found.append(score_trees_of_pattern(problem, cache))
+    return [*forward(Touched.of(problem), cache, rules), *found]
+
+
+def masked_backward(problem: Attention, cache: int, rules: Rules) -> list[Bound]:
+    """Give those that hold for the backward pass under a mask."""
+    return backward(Touched.of(problem), cache, rules)
+
+
 APPLY: dict[str, Callable[[Any, int, Rules], list[Bound]]] = {
     "forward": forward,
     "backward": backward,
     "saved backward": saved_backward,
     "double_backward": double_backward,
     "gradient": gradient,
+    "masked forward": masked_forward,
+    "masked backward": masked_backward,
 }
 
 
-def lower(problem: Problem, cache: int, rules: Rules = HONG_KUNG) -> Bound:
+def lower(problem: Problem | ComputationGraph, cache: int, rules: Rules = HONG_KUNG) -> Bound:
     """Give the best lower bound that applies; see `every`.
 
     Examples

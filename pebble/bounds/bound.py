@@ -40,6 +40,41 @@ class Sizes(Protocol):
 
 
 @dataclass(frozen=True)
+class Touched:
+    """The sizes of what a mask touches: queries that attend, and keys that are attended to.
+
+    A pass under a mask is one on these, with Z pairs: what the mask leaves out is no part of it.
+
+    Parameters
+    ----------
+    n, keys, d, value_dim, pairs, logsumexp
+        As in `Sizes`.
+
+    Examples
+    --------
+    >>> from pebble.attention import Attention
+    >>> from pebble.masks import from_array
+    >>> mask = from_array([[True, True, False], [False, False, False]])
+    >>> Touched.of(Attention(n=2, d=4, keys=3, mask=mask, empty_rows="zeros"))
+    Touched(n=1, keys=2, d=4, value_dim=4, pairs=2, logsumexp=False)
+    """
+
+    n: int
+    keys: int
+    d: int
+    value_dim: int
+    pairs: int
+    logsumexp: bool
+
+    @classmethod
+    def of(cls, problem: Sizes) -> Touched:
+        """Give what a problem's mask touches."""
+        mask = problem.mask  # type: ignore[attr-defined]
+        sizes = mask.touched_rows, mask.touched_columns, problem.d, problem.value_dim
+        return cls(*sizes, mask.pairs, problem.logsumexp)
+
+
+@dataclass(frozen=True)
 class Bound:
     """A proved lower bound on the I/O.
 

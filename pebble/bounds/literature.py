@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
+import numpy as np
+
 from pebble.bounds.bound import Bound, Sizes, ceil_div, ceil_sqrt
 from pebble.bounds.segments import best_cut
 from pebble.checks import positive
 from pebble.families import Tile
 from pebble.family_graph import own_tile
+from pebble.masked.graph import MaskedGraph
+from pebble.masked.places import Space
 from pebble.problem import Problem
 from pebble.rules import Rules
 
@@ -29,10 +33,32 @@ def trivial(problem: Problem, rules: Rules) -> Bound:
     35
     """
     graph = problem.settled.graph
+    if isinstance(graph, MaskedGraph):
+        return _trivial_under_mask(graph, rules)
     tiles = [part[(slice(None),) * len(part.shape)] for part in graph.families if part.is_input]
     tiles += [own_tile(tile) for tile in graph.output_tiles]
     value = sum(_words(tile, rules) for tile in tiles)
     return Bound(value, "trivial", "any game", "each input is loaded, each output stored")
+
+
+def _trivial_under_mask(graph: MaskedGraph, rules: Rules) -> Bound:
+    """Count what the mask touches: the other inputs need not be loaded."""
+    mask = graph.mask
+    if rules.weights:
+        weights = graph.weights(rules)
+        for label, weight in dict(rules.weights).items():
+            if isinstance(label, tuple):
+                weights[graph.vertex(label)] = weight
+        used = np.zeros(graph.size, bool)
+        used[graph.edges[1]] = True
+        used[np.diff(graph.edges[0]) > 0] = False
+        value = int(weights[used].sum() + weights[graph.outputs].sum())
+    else:
+        touched = {Space.QUERIES: mask.touched_rows, Space.KEYS: mask.touched_columns}
+        inputs = [touched[part.space] * part.width for part in graph.families if part.is_input]
+        value = sum(inputs) + graph.output_words
+    why = "each input of a pair is loaded, each output stored"
+    return Bound(value, "trivial", "any game", why)
 
 
 def _words(tile: Tile, rules: Rules) -> int:

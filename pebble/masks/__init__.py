@@ -13,6 +13,7 @@ Tiles(8 x 16: 36 full, 24 partial, 68 empty)
 from pebble.masks.convert import from_array, from_function, from_scipy
 from pebble.masks.kernels import TileCount, flash2_tiles
 from pebble.masks.mask import Mask
+from pebble.masks.notation import parse_mask
 from pebble.masks.patterns import blocks, causal, dilated, document, full, window
 from pebble.masks.published import bigbird, fixed, longformer, strided
 from pebble.masks.tiles import Tiles
@@ -33,6 +34,7 @@ __all__ = [
     "from_scipy",
     "full",
     "longformer",
+    "parse_mask",
     "strided",
     "window",
 ]
