@@ -1,8 +1,10 @@
 """The exact search: against a slow one, against values found by others, and its laws."""
 
 import dataclasses
+import itertools
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ from pebble.moves import Move
 from pebble.optimum import Optimum, Undecided, optimum, plain_schedule
 from pebble.replay import replay
 from pebble.rules import HONG_KUNG, Op, Rules
-from pebble.search import driver
+from pebble.search import driver, steps
 from tests import naive
 from tests.tables import as_dict, rows, small_graph
 
@@ -71,6 +73,70 @@ def test_it_is_the_optimum_of_the_slow_search(drawn):
     assert isinstance(found, Optimum)
     assert found.io == truth
     check(graph, cache, rules, found)
+
+
+@st.composite
+def twinned(draw):
+    """Draw a small graph in which some vertices are alike, rules and a cache."""
+    graph = draw(pebble.testing.graphs(5))
+    which = draw(st.lists(st.integers(0, len(graph) - 1), min_size=1, max_size=3))
+    preds = [list(graph.predecessors(v)) for v in range(len(graph))]
+    outputs = list(graph.outputs)
+    for v in which:
+        twin = len(preds)
+        preds.append(list(preds[v]))
+        for row in preds:
+            row += [twin] * (v in row)
+        outputs += [twin] * (v in outputs)
+    graph = Graph(preds, outputs=outputs)
+    rules = dataclasses.replace(draw(pebble.testing.rules()), compute_cost=0)
+    return graph, rules, draw(pebble.testing.caches(graph, rules, spare=1))
+
+
+@given(twinned())
+@settings(max_examples=80, deadline=None)
+def test_vertices_that_are_alike_cost_what_they_cost(drawn):
+    graph, rules, cache = drawn
+    found = optimum(graph, cache, rules)
+    assert found.io == naive.optimum(*as_dict(graph), cache, rules.recompute, rules.sliding)
+    check(graph, cache, rules, found)
+
+
+def test_vertices_that_are_alike():
+    # Three inputs of three sums; of the sums one has a reader, one is an output besides.
+    graph = Graph([(), (), (), (0, 1, 2), (0, 1, 2), (0, 1, 2), (3, 4, 5)], outputs=[4, 6])
+    assert driver.twins_of(graph).tolist() == [[0, 1, 2], [3, 5, -1]]
+    graph = Graph([(), (), (0,), (0, 1), (0, 1), (0, 1)])
+    assert driver.twins_of(graph).tolist() == [[3, 4, 5]]
+    assert driver.twins_of(classic.chain(3)).shape == (0, 0)
+
+
+@pytest.mark.parametrize("lies", list(itertools.product(range(8), repeat=3)), ids=str)
+def test_positions_of_vertices_that_are_alike_are_one(lies):
+    # Three vertices that are alike, 1, 3 and 4, among others; what lies on each: done, red, blue.
+    twins = np.array([[1, 3, 4, -1]])
+    seen = set()
+    for order in itertools.permutations(lies):
+        bits = [
+            sum(1 << v for v, at in zip((1, 3, 4), order, strict=True) if at & side) | 0b100101
+            for side in (4, 2, 1)
+        ]
+        done, red, blue = map(int, steps.arranged(twins, *map(np.uint64, bits)))
+        after = [(done >> v & 1) * 4 + (red >> v & 1) * 2 + (blue >> v & 1) for v in (1, 3, 4)]
+        assert sorted(after) == sorted(lies)  # the same pebbles, in other places
+        assert all(side & 0b100101 == 0b100101 for side in (done, red, blue))
+        seen.add((done, red, blue))
+    assert len(seen) == 1
+
+
+def test_alike_vertices_are_searched_once():
+    # Three layers of four, each joined to all of the next.
+    graph = Graph([()] * 4 + [(0, 1, 2, 3)] * 4 + [(4, 5, 6, 7)] * 4)
+    joined = driver.board(graph, 5, ONCE)
+    plain = dataclasses.replace(joined, twins=np.zeros((0, 0), np.int64))
+    found = [driver.search(game, 40, 1, 10**6, lambda: False) for game in (plain, joined)]
+    assert found[0].lower == found[1].lower == 14
+    assert found[1].expanded * 4 < found[0].expanded
 
 
 @given(played(most=10))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from pebble.search.steps import BLUE, COST, DONE, RED, ZERO, rest_of, size, steps
+from pebble.search.steps import BLUE, COST, DONE, RED, ZERO, arranged, rest_of, size, steps
 
 # Why a run stops.
 FOUND, EMPTY, GROW, WIDEN, PAUSE = 0, 1, 2, 3, 4
@@ -124,7 +124,7 @@ def dominated(keys: Any, costs: Any, links: Any, newest: Any, node: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def run(
-    graph: Any, inner: Any, outputs: Any, cache: Any, sliding: Any, recompute: Any,
+    graph: Any, inner: Any, outputs: Any, cache: Any, sliding: Any, recompute: Any, twins: Any,
     keys: Any, costs: Any, links: Any, table: Any, groups: Any, buckets: Any, clock: Any,
     found: Any, order: Any, greed: Any, upper: Any, quota: Any,
 ) -> Any:  # fmt: skip
@@ -160,7 +160,7 @@ def run(
         groups[group] = node
         clock[EXPANDED] += 1
         for i in range(count - 1, -1, -1):  # so that the first step is tried first
-            done, red, blue = found[i, DONE], found[i, RED], found[i, BLUE]
+            done, red, blue = arranged(twins, found[i, DONE], found[i, RED], found[i, BLUE])
             cost = costs[node] + np.int64(found[i, COST])
             rest = rest_of(graph, inner, outputs, recompute, done, red, blue)
             if cost + rest >= upper:

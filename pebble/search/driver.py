@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pebble.graph import Graph
 from pebble.rules import Rules
@@ -60,6 +61,9 @@ class Board:
         The words of fast memory.
     sliding, recompute : bool
         The rules.
+    twins : array of int64
+        A row for each set of vertices of the same predecessors and successors, ascending, filled
+        up with -1.
     """
 
     table: Bits
@@ -69,6 +73,7 @@ class Board:
     cache: int
     sliding: bool
     recompute: bool
+    twins: NDArray[np.int64]
 
     @property
     def sets(self) -> tuple[Any, ...]:
@@ -89,7 +94,7 @@ class Board:
         """Expand nodes; see `pebble.search.astar.run`."""
         *tables, found, greed, upper, quota = memory
         order = np.zeros((len(self.table[0]) * 64, 2), np.int64)
-        why, node = _run(*self.sets, *tables, found, order, greed, upper, quota)
+        why, node = _run(*self.sets, self.twins, *tables, found, order, greed, upper, quota)
         return why, node
 
 
@@ -120,7 +125,28 @@ def board(graph: Graph, cache: int, rules: Rules) -> Board:
         min(cache, n),
         rules.sliding,
         rules.recompute,
+        twins_of(graph),
     )
+
+
+def twins_of(graph: Graph) -> NDArray[np.int64]:
+    """Give the sets of vertices that no game tells apart: alike in predecessors and successors.
+
+    Examples
+    --------
+    Two inputs of both sums, and the two sums.
+
+    >>> twins_of(Graph([(), (), (0, 1), (0, 1)])).tolist()
+    [[0, 1], [2, 3]]
+    """
+    alike: dict[Any, list[int]] = {}
+    for v in range(len(graph)):
+        sides = frozenset(graph.predecessors(v)), frozenset(graph.successors(v))
+        alike.setdefault((*sides, graph.is_output(v)), []).append(v)
+    rows = [row for row in alike.values() if len(row) > 1]
+    longest = max(map(len, rows), default=0)
+    padded = [row + [-1] * (longest - len(row)) for row in rows]
+    return np.array(padded, np.int64).reshape(len(rows), longest)
 
 
 def bits(vertices: Any) -> int:

@@ -58,6 +58,33 @@ def first(bits: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def arranged(twins: Any, done: Any, red: Any, blue: Any) -> Any:
+    """Give the position in which twins are in order: computed, red, blue first.
+
+    Twins have the same predecessors and the same successors, so that a game stays a game if they
+    change places. A row of `twins` has some of them, ascending, and -1 in the end.
+    """
+    for row in range(len(twins)):
+        for i in range(1, twins.shape[1]):  # insertion, by what lies on them
+            j = i
+            while j > 0 and twins[row, j] >= 0:
+                a, b = np.uint64(twins[row, j - 1]), np.uint64(twins[row, j])
+                above = (done >> a & ONE) * 4 + (red >> a & ONE) * 2 + (blue >> a & ONE)
+                below = (done >> b & ONE) * 4 + (red >> b & ONE) * 2 + (blue >> b & ONE)
+                if above >= below:
+                    break
+                both = ONE << a | ONE << b
+                if (above ^ below) & np.uint64(4) != ZERO:
+                    done ^= both
+                if (above ^ below) & np.uint64(2) != ZERO:
+                    red ^= both
+                if (above ^ below) & ONE != ZERO:
+                    blue ^= both
+                j -= 1
+    return done, red, blue
+
+
+@njit(cache=True, nogil=True)
 def dead_of(table: Any, vertices: Any, done: Any, outputs: Any, recompute: Any) -> Any:
     """Give those of some vertices that no best game needs again."""
     dead, rest = ZERO, vertices

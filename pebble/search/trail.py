@@ -23,6 +23,7 @@ from pebble.search.steps import (
     SLID,
     STORED,
     VERTEX,
+    arranged,
     dead_of,
     settle,
     steps,
@@ -30,6 +31,7 @@ from pebble.search.steps import (
 
 _settle: Any = settle
 _steps: Any = steps
+_arranged: Any = arranged
 
 
 def members(bits: int) -> Iterator[int]:
@@ -56,10 +58,12 @@ def moves_of(graph: Graph, game: Board, path: Sequence[Position]) -> tuple[Move,
 
 class _Pen:
     # Follows the game as it is played: `done` is that of the positions; `blue` forgets nothing.
+    # A search arranges twins, which change places with that: `who` is the vertex that is meant.
 
     def __init__(self, graph: Graph, game: Board) -> None:
         self.graph, self.game = graph, game
         self.done, self.red, self.blue = 0, 0, int(game.inputs)
+        self.who = list(range(len(graph)))
         self.moves: list[Move] = []
 
     def step(self, here: Position, there: Position) -> None:
@@ -77,6 +81,7 @@ class _Pen:
         made = _settle(*self.game.sets, *after, order)[-1]
         for v, source in order[:made].tolist():
             self._compute(v, 0 if source < 0 else 1 << source)
+        self._arrange(row)
 
     def _row(self, here: Position, there: Position) -> list[int]:
         # The cheapest step between two positions.
@@ -88,8 +93,29 @@ class _Pen:
             order = np.zeros((len(self.graph) * 64, 2), np.int64)
             start = [np.uint64(bits) for bits in here]
             count = _steps(*self.game.sets, *start, found, order)
-        rows = [row for row in found[:count].tolist() if (row[DONE], row[RED], row[BLUE]) == there]
+        twins = self.game.twins
+        rows = [
+            row.tolist()
+            for row in found[:count]
+            if tuple(map(int, _arranged(twins, row[DONE], row[RED], row[BLUE]))) == there
+        ]
         return min(rows, key=lambda row: row[COST])
+
+    def _arrange(self, row: list[int]) -> None:
+        # As `arranged` does: what is computed, red and blue comes first among twins.
+        place = list(range(len(self.graph)))
+        for line in self.game.twins.tolist():
+            twins = [v for v in line if v >= 0]
+            lies = sorted(twins, key=lambda v: [-(row[at] >> v & 1) for at in (DONE, RED, BLUE)])
+            for at, v in zip(twins, lies, strict=True):
+                place[v] = at
+        self.done, self.red, self.blue = (
+            sum(1 << place[v] for v in members(bits)) for bits in (self.done, self.red, self.blue)
+        )
+        who = self.who
+        self.who = [0] * len(who)
+        for v, at in enumerate(place):
+            self.who[at] = who[v]
 
     def _compute(self, v: int, slid: int) -> None:
         bit, outputs = 1 << v, int(self.game.outputs)
@@ -115,5 +141,5 @@ class _Pen:
             self.red |= 1 << v
         if source is not None:
             self.red &= ~(1 << source)
-        slid = None if source is None else self.graph.label(source)
-        self.moves.append(Move(op, self.graph.label(v), slid))
+        slid = None if source is None else self.graph.label(self.who[source])
+        self.moves.append(Move(op, self.graph.label(self.who[v]), slid))
