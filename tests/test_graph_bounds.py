@@ -182,7 +182,6 @@ def product_values(n):
         for at, (_, joined) in enumerate(others, 1):
             block[0, at] = block[at, 0] = -joined
         found += [*np.linalg.eigvalsh(block)] * (n - 1) ** (3 - sum(constant))
-    # Functions of A, B or s alone have all the indices that x lacks, so nothing is left out.
     return np.sort(found)
 
 
@@ -530,8 +529,12 @@ def test_lower_takes_graphs_and_problems():
     graph = classic.fft(2)
     assert bounds.lower(graph, 4).name == "trivial"
     assert bounds.lower(graph, 4).value == 8
-    names = [bound.name for bound in bounds.every(classic.hypercube(9), 16, ONCE)]
-    assert names == ["wavefront", "spectral", "trivial"] or names[-1] == "trivial"
+    found = bounds.every(classic.hypercube(7), 8, ONCE)
+    assert {bound.name for bound in found} == {"wavefront", "spectral", "trivial"}
+    assert [bound.value for bound in found] == sorted((b.value for b in found), reverse=True)
+    assert bounds.lower(classic.hypercube(7), 8, ONCE) == found[0]
+    with pytest.raises(SizeError, match=r"cache = 0: the words of fast memory must be"):
+        bounds.every(graph, 0)
 
 
 def test_expensive_bounds_are_left_out():
@@ -570,6 +573,11 @@ def test_mistakes_are_named():
     for name in ("spectral", "wavefront"):
         with pytest.raises(ProblemError, match=rf"{name} is for rules without recomputation"):
             getattr(bounds, name)(graph, 4, Rules())
+    partial = Rules(recompute=False, partial=True)
+    for name in ("spectral", "wavefront", "partition"):
+        with pytest.raises(ProblemError, match=rf"{name} is for rules without partial"):
+            getattr(bounds, name)(graph, 4, partial)
+    assert [bound.name for bound in bounds.graph_bounds(graph, 4, partial)] == ["trivial"]
     with pytest.raises(ProblemError, match=r"partition is for rules without sliding"):
         bounds.partition(graph, 4, Rules(sliding=True))
     with pytest.raises(SizeError, match=r"a graph of 32 vertices: at most 20 are searched"):

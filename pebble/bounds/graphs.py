@@ -18,7 +18,8 @@ def graph_bounds(graph: ComputationGraph, cache: int, rules: Rules) -> list[Boun
     """Give those that hold under the rules, and take seconds, in no order.
 
     The trivial one always; without recomputation the spectral one up to 5000 vertices and the
-    wavefront's up to 1000; without sliding that of the least partition up to 12.
+    wavefront's up to 1000; without sliding that of the least partition up to 12. With partial
+    computation the trivial one only.
 
     Examples
     --------
@@ -29,6 +30,8 @@ def graph_bounds(graph: ComputationGraph, cache: int, rules: Rules) -> list[Boun
     ['trivial']
     """
     found = [inputs_outputs(graph, rules)]
+    if rules.partial:
+        return found
     if not rules.recompute and len(graph) <= SPECTRAL:
         found.append(spectral(graph, cache, rules))
     if not rules.recompute and len(graph) <= WAVEFRONT:

@@ -54,7 +54,7 @@ def partition(
     SizeError
         A graph with too many vertices, a cache or a limit that is no positive integer.
     ProblemError
-        Rules with sliding.
+        Rules with sliding or with partial computation.
 
     References
     ----------
@@ -71,6 +71,10 @@ def partition(
     cache = positive("cache", cache, "the words of fast memory")
     if rules.sliding:
         raise ProblemError("partition is for rules without sliding: Rules(sliding=False)")
+    if rules.partial:
+        raise ProblemError(
+            "partition is for rules without partial computation: Rules(partial=False)"
+        )
     parts = least_parts(graph, 2 * cache, vertices)
     return Bound(
         hong_kung(parts, cache),

@@ -128,7 +128,7 @@ def spectral(graph: ComputationGraph, cache: int, rules: Rules = ONCE, parts: in
     SizeError
         A cache or a number of parts that is no positive integer.
     ProblemError
-        Rules with recomputation.
+        Rules with recomputation or with partial computation.
 
     References
     ----------
@@ -162,7 +162,7 @@ def spectral(graph: ComputationGraph, cache: int, rules: Rules = ONCE, parts: in
 
 
 def once(name: str, rules: Rules) -> None:
-    """Refuse rules with recomputation.
+    """Refuse rules with recomputation, and those with partial computation.
 
     >>> once("spectral", Rules())
     Traceback (most recent call last):
@@ -170,6 +170,8 @@ def once(name: str, rules: Rules) -> None:
     """
     if rules.recompute:
         raise ProblemError(f"{name} is for rules without recomputation: Rules(recompute=False)")
+    if rules.partial:
+        raise ProblemError(f"{name} is for rules without partial computation: Rules(partial=False)")
 
 
 def needs_store(graph: Graph) -> NDArray[np.int64]:

@@ -115,7 +115,7 @@ def wavefront(
     SizeError
         A cache that is no positive integer.
     ProblemError
-        Rules with recomputation.
+        Rules with recomputation or with partial computation.
     GraphError
         A label of no vertex.
 
